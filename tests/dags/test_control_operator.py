@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,12 +31,12 @@ from headgate.driver.errors import DefinitionChangedError
 from headgate.errors import UsageError
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
-from headgate.flow.operations.requests import waiting_operations
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.store import create_savepoint
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.control.requests import waiting_requests
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 from headgate.lake.tables.table import Table
+from tests.support.decisions import append, at
 from tests.support.stream_task import LAUNCHER, FakeLauncher
 from tests.support.task_instance import TaskInstance
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake, fill
@@ -160,8 +159,8 @@ def test_what_does_not_go_together_is_refused(
 def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
     act(lake, REPLAY, table=table)
     assert FakeLauncher.done == [], "nothing is started or stopped for it"
-    (request,) = waiting_operations(lake.layout)
-    assert request.name == "late_replay"
+    (request,) = waiting_requests(lake.layout)
+    assert request.kind == "late_replay"
     assert {**request.document, "id": ""} == {
         "table": "per_minute",
         "from": None,
@@ -175,7 +174,7 @@ def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
 def test_a_table_that_is_none_is_refused_by_name(lake: Lake) -> None:
     with pytest.raises(AirflowFailException, match=r"no gold table 'gold\.x'.*gold\.per_minute"):
         act(lake, REPLAY, table="gold.x")
-    assert waiting_operations(lake.layout) == ()
+    assert waiting_requests(lake.layout) == ()
 
 
 def test_every_action_has_a_label() -> None:
@@ -307,10 +306,7 @@ def test_what_is_no_longer_held_is_not_given_up(held: Lake) -> None:
 
 
 def hold_operation(lake: Lake, name: str, document: dict[str, Any]) -> None:
-    bronze = lake.table("bronze/events")
-    state = bronze.refresh()
-    payload = replace(BronzePayload.of(state), operations=(Operation(1, name, 1, document),))
-    bronze.commit(replace(state, payload=payload, operation=1))
+    append(lake.control, name, document, at(events=1), SINCE)
     n = lake.table("gold/per_minute").refresh().n
     documents.hold(lake.layout, Hold("per_minute", n, n, SINCE, SINCE, (SANE,), operation=1))
 

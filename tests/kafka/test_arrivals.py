@@ -29,7 +29,7 @@ def send(broker: Broker, topic: str, *partitions: int) -> None:
 
 
 def arrived(engine: KafkaEngine) -> datetime | None:
-    micros = BronzePayload.of(engine.runtime.head.table.refresh()).arrived
+    micros = BronzePayload.of(engine.bronze.refresh()).arrived
     return None if micros is None else time_of(micros)
 
 

@@ -13,10 +13,12 @@ from headgate.history.loads import requests
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker.running import Broker
-from tests.oracle import Arrival, Replay, derive
+from tests.oracle import Arrival, OtherDecision, Replay, derive
+from tests.oracle.rules import Happening
 from tests.support.broker import Sent, create_topic, expire, place_of, produce
 from tests.support.events import readings
 from tests.support.kafka_engine import KafkaEngine, records_of
+from tests.support.loads import wishes
 from tests.support.readings import declare_kafka, rules
 from tests.support.tables import differences
 
@@ -63,7 +65,7 @@ def test_what_a_topic_had_before_is_loaded(
     request = engine.begin_load(topic)
     assert request.total == len(old)
     engine.load()
-    assert [each.wish for each in requests.all_requests(engine.layout)] == ["done"]
+    assert [*wishes(engine.layout, engine.pipeline.name).values()] == ["done"]
     read = [r for r in records_of(broker, topic) if r.offset >= begins[r.partition]]
     after = {p: max(r.offset for r in read if r.partition == p) for p in range(PARTITIONS)}
     produce(broker, topic, sent(values[300:]))
@@ -73,7 +75,7 @@ def test_what_a_topic_had_before_is_loaded(
     assert by_id(engine.layout, engine.pipeline).findings == ()
     live = [r for r in records_of(broker, topic) if r.offset >= begins[r.partition]]
     came = [replace(r, offset=r.offset - (1 << 56), arrival=Arrival(1, after)) for r in old]
-    drains = [Replay(after, name, load=1) for name in GOLD]
+    drains: list[Happening] = [OtherDecision(), *(Replay(after, name, load=1) for name in GOLD)]
     expected = derive([*live, *came], rules(gold=GOLD), drains=drains)
     assert differences(engine.root, expected) == {}
 
@@ -89,7 +91,7 @@ def test_a_load_whose_records_expired_stops_and_names_them(
     expire(broker, topic, {0: 7})
     engine.load()
     engine.close()
-    (stopped,) = requests.all_requests(engine.layout)
+    (stopped,) = requests.all_loads(engine.layout, engine.pipeline.name)
     assert stopped.wish == "stopped"
     assert f"{topic}/0: offsets 0 to 6 have expired" in stopped.why
     assert stopped.why.endswith(f"load what is left: --kafka {topic}/0:7-{request.total}")

@@ -84,9 +84,7 @@ def silver_entry(root: Path) -> None:
 def looked(spark: SparkSession, pipeline: Pipeline, layout: Layout, scratch: Path) -> Plan:
     cluster = Cluster(spark, kafka_of(pipeline))
     try:
-        return examine(
-            layout, pipeline, scratch, lambda offsets, topics: gone_from(cluster, offsets, topics)
-        )
+        return examine(layout, pipeline, scratch, lambda _, *read: gone_from(cluster, *read))
     finally:
         cluster.close()
 

@@ -18,7 +18,7 @@ from headgate.history.replay.corrections import (
 )
 from headgate.history.replay.outcomes import replay_outcomes
 from headgate.history.replay.refused import RefusedRecords, RefusedSelection
-from headgate.history.replay.requests import ReplayRequest
+from headgate.history.replay.requests import ReplayDocument
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.setup.broker.running import Broker
@@ -83,8 +83,9 @@ def test_partitions_are_logs_of_their_own(
     found = replay_outcomes(spark, engine.layout, engine.pipeline, records, corrected, wanted)
     assert [each.kind for each in found] == ["silver", "silver", "invalid"]
     good = [each.corrected for each in found if each.passes]
-    request = ReplayRequest("r", "raw", 0, 0, len(good), "a test", now)
-    requests.request_replay(engine.layout, request, corrected_copies(records, good, now).rows)
+    document = ReplayDocument("raw", 0, 0, len(good), "a test")
+    copies = corrected_copies(records, good, now).rows
+    requests.request_replay(engine.layout, "r", document, copies, now)
     engine.take_in()
     produce(broker, topic, [Sent(reading("same", NOON, level=70), partition=p) for p in range(3)])
     engine.read_all()

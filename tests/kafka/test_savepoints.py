@@ -43,9 +43,8 @@ def gone(engine: KafkaEngine, savepoint: Savepoint) -> str | None:
     """What the topic no longer has, found as by ``savepoint verify --reread``, without a new
     JVM."""
     source = kafka_of(engine.pipeline)
-    return gone_offsets(
-        source, savepoint.offsets, savepoint.topics, lambda: nullcontext(engine.spark)
-    )
+    (saved,) = savepoint.sources.values()
+    return gone_offsets(source, saved.offsets, saved.topics, lambda: nullcontext(engine.spark))
 
 
 def verify_source(engine: KafkaEngine, patched: pytest.MonkeyPatch) -> int:

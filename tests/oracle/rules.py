@@ -141,8 +141,14 @@ class Replay:
         return within and all(by[name] == value for name, value in self.keys.items())
 
 
-Happening = Closing | Replay
-"""An operation on the tables between two batches."""
+@dataclass(frozen=True)
+class OtherDecision:
+    """A decision that changes no gold table, such as the one to begin a load. It has a number among
+    the decisions."""
+
+
+Happening = Closing | Replay | OtherDecision
+"""A decision between two batches."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle import Replay, SourceRecord, derive
+from tests.oracle import OtherDecision, Replay, SourceRecord, derive
 from tests.support.drivers import PATIENCE, begin, headgate
 from tests.support.events import reading, readings
 from tests.support.landing import Landing, loaded, split
@@ -106,7 +106,7 @@ def test_every_record_of_a_load_is_accounted_for(tmp_path: Path) -> None:
     expected = derive(
         [*landing.records(), *history],
         rules(gold=GOLD),
-        drains=[Replay(end, name, load=1) for name in GOLD],
+        drains=[OtherDecision(), *(Replay(end, name, load=1) for name in GOLD)],
     )
     assert differences(tmp_path / "root", expected) == {}
 

@@ -69,7 +69,7 @@ def test_savepoints_under_load_are_all_good(spark: SparkSession, tmp_path: Path)
         driver.kill()
     pipeline, expected = load(shop.declaration), shop.expected()
     layout = Layout.of(str(shop.root), pipeline.name)
-    lags = {s.bronze.n - s.n for s in taken}
+    lags = {s.bronze["raw"].n - s.sources["raw"].n for s in taken}
     assert len(lags) > 1, "no savepoint was taken within a batch"
     for number, savepoint in enumerate(taken):
         assert not verify_savepoint(layout, pipeline.name, savepoint, read=True)
@@ -106,10 +106,10 @@ def test_a_restore_killed_half_way(
     engine.run_all()
     place = (str(shop.declaration), savepoint.id, "--root", str(shop.root))
     command = ("savepoint restore", *place, *options)
-    # Before and after the intent is committed, and between two tables.
+    # Before and after the decision is committed, and between two tables.
     for failpoint in ("restore.fenced:3", "reset.intended", "reset.table_done:2"):
         assert headgate(*command, failpoint=failpoint).was_killed
-    generation = state(shop.root, f"gold/{GOLD[0]}")["generation"]
+    generation = state(shop.root, "quarantine/raw")["generation"]
     assert headgate(*command).code == 0
     assert state(shop.root, f"gold/{GOLD[0]}")["generation"] > generation > 0
     assert headgate(*command, failpoint="reset.intended").was_killed

@@ -291,7 +291,7 @@ def test_a_vacuum_leaves_what_is_planned(
 
 def test_a_file_that_is_gone_is_an_error(lived: Prepared, tmp_path: Path) -> None:
     engine = lived.copy(tmp_path)
-    bronze = engine.runtime.head.table
+    bronze = engine.bronze
     bronze.refresh()
     bronze.storage.remove(live_files(bronze.handle)[0].path)
     with pytest.raises(DamagedFileError):

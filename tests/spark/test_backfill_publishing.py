@@ -16,7 +16,6 @@ from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.backfill import CHANGE, GONE
-from headgate.flow.operations.requests import waiting_operations
 from headgate.flow.publish.changes import changes
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import publication_of
@@ -25,10 +24,10 @@ from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.holds import FOLDER
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
+from headgate.lake.control.requests import waiting_requests
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import DamagedFileError
 from headgate.lake.tables.frames import TableRows
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
 from tests.support.backfilled import backfill, publish, unequal
 from tests.support.changing_project import ADDED, ChangingProject, full
@@ -131,7 +130,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
     savepoint = engine.savepoint()
     request = publish(engine, outcome, savepoint.id)
     engine.take_in()
-    assert waiting_operations(engine.layout) == ()
+    assert waiting_requests(engine.layout) == ()
     sound(engine)
     published = {name: final(engine, name) for name in TABLES}
     for table in outcome.report.tables:
@@ -162,7 +161,7 @@ def test_it_changes_what_differs_and_is_taken_back_by_the_savepoint(
     engine.restore(savepoint)
     engine.start().catch_up()
     sound(engine)
-    assert request.operation(engine.runtime.head.table.refresh()) is not None
+    assert engine.decisions().decided(request.id) is not None
     for name in TABLES:
         assert values(before[name]).items() <= values(final(engine, name)).items()
     assert unequal(backfill(engine)) == []
@@ -276,7 +275,7 @@ def test_it_is_void_if_another_operation_came_first(
     before = {table: final(engine, table) for table in TABLES}
     publish(engine, outcome)
     engine.take_in()
-    operation = BronzePayload.of(engine.runtime.head.table.refresh()).operations[-1]
+    operation = engine.decisions().operations[-1]
     void = {*publication_of(engine.layout, engine.pipeline.name, operation).void}
     assert void == ({"bands", "sliding"} if name == "drain" else {"bands"})
     assert {t for t in TABLES if final(engine, t) == before[t]} == void
@@ -291,8 +290,8 @@ def test_a_request_from_before_a_restore_is_dropped(
     request = publish(engine, outcome)
     engine.restore(savepoint)
     engine.start().take_in()
-    assert waiting_operations(engine.layout) == ()
-    assert request.operation(engine.runtime.head.table.refresh()) is None
+    assert waiting_requests(engine.layout) == ()
+    assert engine.decisions().decided(request.id) is None
     assert unequal(backfill(engine)) == []
 
 

@@ -18,12 +18,12 @@ from headgate.driver.task import RebuildRequest
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold, Rejection, Release
 from headgate.flow.gates.validations import validations
-from headgate.flow.operations import requests
+from headgate.flow.operations.carrying_out import REJECTION
 from headgate.history.savepoints.declarations import keep_declaration
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
+from headgate.lake.control import requests
 from headgate.lake.storage.documents import encoded
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.engine import Engine
 from tests.support.failing import dying
@@ -428,7 +428,7 @@ def test_a_rejected_replay_leaves_its_rows_late_also_in_a_rebuild(
     project.deliver(4)
     engine.run_all()
     project.check(engine, [1, 2, 3, 4])
-    (operation,) = BronzePayload.of(engine.runtime.head.table.refresh()).operations
+    (operation,) = engine.operations()
     assert operation.document["rejected"]["per_minute"]["by"] == "anna"
     assert operation.document["rejected"]["per_minute"]["reason"] == "not ours"
     again = project.engine(RebuildRequest(("gold/per_minute",)))
@@ -453,13 +453,13 @@ def test_a_rejection_that_comes_too_late_changes_nothing(
     project, engine, held = held_replay
     documents.release(engine.layout, "per_minute", held.release("bert", "ours", engine.clock()))
     engine.catch_up()
-    version = engine.runtime.head.table.refresh()
+    decisions = engine.decisions()
     reject(engine, held)
     engine.catch_up()
     document = encoded(Rejection("r1", "per_minute", 1, 0, "anna", "not ours", engine.clock()))
-    requests.request_rejection(engine.layout, "r1", document, engine.clock())
+    requests.send_request(engine.layout, REJECTION, document, engine.clock(), "r1")
     engine.take_in()
-    assert engine.runtime.head.table.refresh() == version
+    assert engine.decisions() == decisions
     assert max(row["total"] for row in project.gold()) == BAD
     assert by_id(engine.layout, engine.pipeline).findings == ()
 
@@ -483,7 +483,7 @@ def test_a_rejection_and_a_release_reach_a_job_per_layer(
     (held,) = documents.holds(engine.layout, engine.pipeline)
     reject(engine, held)
     engine.catch_up_per_layer()
-    assert [each.name for each in requests.waiting_operations(engine.layout)] == ["reject"]
+    assert [each.kind for each in requests.waiting_requests(engine.layout)] == [REJECTION]
     engine = project.engine()
     engine.take_in()
     assert documents.holds(engine.layout, engine.pipeline) == ()

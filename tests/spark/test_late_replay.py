@@ -18,10 +18,10 @@ from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.schedules import ScheduledLateReplays
 from headgate.driver.task import NO_REBUILD, RebuildRequest
 from headgate.flow.operations.late_replay import replay_document
-from headgate.flow.operations.requests import request_operation, waiting_operations
 from headgate.flow.publish.changes import changes
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
+from headgate.lake.control.requests import send_request, waiting_requests
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.live_files import live_paths
@@ -173,12 +173,12 @@ def test_a_request_is_carried_out_once_however_the_driver_fails(
 ) -> None:
     engine = lived.copy(tmp_path)
     document: dict[str, Any] = {"table": "bands", "from": None, "to": None, "keys": {}}
-    request_operation(engine.layout, "late_replay", document, NOON)
+    send_request(engine.layout, "late_replay", document, NOON)
     for place in ("operation.taken_in", "operation.staged", "operation.table_done"):
         with failing(place):
             engine.start().take_in()
     engine.start().take_in()
-    assert waiting_operations(engine.layout) == ()
+    assert waiting_requests(engine.layout) == ()
     sound(engine)
     late = read(engine.root, "late/bands")
     assert {row["replayed"] for row in late} == {1}
@@ -227,7 +227,7 @@ def test_a_schedule_replays_what_is_young_enough(
     replays = ScheduledLateReplays(engine.layout, scheduled)
     for hours, count in ((0, 1), (1, 0), (23, 0), (25, 0)):
         replays.run_due(NOON + timedelta(hours=hours))
-        assert len(waiting_operations(engine.layout)) == count, (
+        assert len(waiting_requests(engine.layout)) == count, (
             "nothing waits any more that is young enough"
         )
         engine.take_in()

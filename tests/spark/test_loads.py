@@ -21,7 +21,7 @@ from headgate.flow.sources.errors import SourceError
 from headgate.history.loads import requests
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
-from tests.oracle import Closing, Replay, derive
+from tests.oracle import Closing, OtherDecision, Replay, derive
 from tests.oracle.rules import Happening
 from tests.support.engine import Engine
 from tests.support.events import reading, readings
@@ -57,7 +57,9 @@ def last_of(landing: Landing) -> int:
 
 
 def replays(after: int, number: int = 1, gold: Iterable[str] = GOLD_KEYS) -> list[Happening]:
-    return [Replay({0: after}, name, load=number) for name in gold]
+    """The decisions of a load that is carried out alone: that it begins, and its replays."""
+    folding = [Replay({0: after}, name, load=number) for name in gold]
+    return [OtherDecision(), *folding]
 
 
 def file_by_file(folder: Path, landing: Landing) -> Pipeline:
@@ -74,7 +76,7 @@ def sound(engine: Engine) -> None:
 
 
 def wishes(engine: Engine) -> Sequence[str]:
-    return [each.wish for each in requests.all_requests(engine.layout)]
+    return [each.wish for each in requests.all_loads(engine.layout, engine.pipeline.name)]
 
 
 def test_every_record_of_a_load_is_where_it_should_be(
@@ -233,8 +235,14 @@ def test_ids_of_loads_are_known_to_a_new_driver(
     folded = [each.document["load"] for each in engine.operations()]
     numbers = {load.id: load.number for load in engine.bronze_loads()}
     assert {*numbers.values()} == {1, 2}
-    came = [*loaded(newer, {0: last}), *loaded(archive, {0: last}, 2, happenings=1)]
-    drains = [Replay({0: last}, "bands", load=numbers[id_]) for id_ in folded]
+    came = [*loaded(newer, {0: last}), *loaded(archive, {0: last}, 2, happenings=4)]
+    first, second = (
+        [Replay({0: last}, "bands", load=number) for id_ in folded if numbers[id_] == number]
+        for number in (1, 2)
+    )
+    # Each load begins, and the first one is done before the second begins.
+    other = OtherDecision()
+    drains: list[Happening] = [other, *first, other, other, *second]
     expected = derive([*landing.records(), *came], rules(gold=("bands",)), drains=drains)
     assert differences(engine.root, expected) == {}
 
@@ -269,13 +277,13 @@ def test_a_load_whose_files_change_is_stopped_and_goes_on(
     request = engine.begin_load(files=str(archive.folder))
     (archive.folder / "00002.json").rename(tmp_path / "away")
     engine.load()
-    (stopped,) = requests.all_requests(engine.layout)
+    (stopped,) = requests.all_loads(engine.layout, engine.pipeline.name)
     assert stopped.wish == "stopped"
     assert "00002.json" in stopped.why
     assert "vanished" in stopped.why
     engine.run_all()
     (tmp_path / "away").rename(archive.folder / "00002.json")
-    requests.change_request(engine.layout, request, wish="open", why="")
+    engine.change_load(request, wish="open", why="")
     engine.load()
     assert wishes(engine) == ["done"]
     sound(engine)
@@ -301,7 +309,8 @@ def test_a_load_of_before_a_restored_savepoint_goes_on_from_there(
     engine.restore(middle, reread=True)
     (load,) = engine.start().bronze_loads()
     assert 0 < load.rows < len(archive.records())
-    requests.change_request(engine.layout, requests.all_requests(engine.layout)[0], wish="open")
+    (request,) = requests.all_loads(engine.layout, engine.pipeline.name)
+    engine.change_load(request, wish="open")
     engine.load()
     sound(engine)
     last = last_of(landing)
@@ -313,7 +322,7 @@ def test_a_load_of_before_a_restored_savepoint_goes_on_from_there(
     assert engine.bronze_loads() == ()
     engine.load()  # no load is open: one that was taken back does not start again
     assert differences(engine.root, derive(landing.records(), rules(gold=("bands",)))) == {}
-    assert done.bronze.n > before.bronze.n
+    assert done.bronze["raw"].n > before.bronze["raw"].n
 
 
 @in_full
@@ -358,4 +367,4 @@ def test_what_cannot_be_loaded_is_refused_at_once(
     engine = Engine(spark, pipeline, tmp_path / "root")
     with pytest.raises(SourceError, match=said):
         engine.begin_load(files=str(tmp_path / pattern))
-    assert requests.all_requests(engine.layout) == ()
+    assert requests.all_loads(engine.layout, engine.pipeline.name) == ()

@@ -104,7 +104,7 @@ class Shop:
         return request
 
     def wish(self, request: LoadRequest, wish: requests.Wish) -> None:
-        requests.change_request(self.engine.layout, request, wish=wish)
+        self.engine.change_load(request, wish=wish)
 
     def change(self) -> None:
         """Add a column, so that bronze has to be read again from its source."""
@@ -133,7 +133,7 @@ class Shop:
 
     def states(self) -> list[str]:
         layout, name = self.engine.layout, self.engine.pipeline.name
-        found = sorted(requests.all_requests(layout), key=lambda each: each.at)
+        found = sorted(requests.all_loads(layout, name), key=lambda each: each.at)
         return [load_state(layout, name, each).state for each in found]
 
     def has(self, *files: list[Sale], late: Iterable[Sale] = ()) -> None:
@@ -264,7 +264,7 @@ def test_a_repair_that_reads_bronze_again_brings_what_it_had_of_loads(shop: Shop
     shop.engine.start().run_all()
     shop.begin()
     shop.has(LIVE, *OLD)
-    engine, bronze = shop.engine, shop.engine.runtime.head.table
+    engine, bronze = shop.engine, shop.engine.bronze
     entries = sorted((shop.engine.root / "shop" / bronze.name / "_delta_log").glob("*.json"))
     last = max(i for i, p in enumerate(entries) if '"kind":"data"' in p.read_text())
     for entry in entries[last:]:

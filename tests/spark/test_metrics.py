@@ -175,7 +175,7 @@ def test_a_restore_is_followed(engine: Engine) -> None:
     found = watch()
     assert values(found, "records_total") == accounted(engine)
     assert value(found, "ledger_differences") == 0
-    process(engine, 4 if engine.runtime.head.table.state.n == PROCESSED else FILES)
+    process(engine, 4 if engine.bronze.state.n == PROCESSED else FILES)
     found = watch()
     assert unreadable(found) == []
     assert values(found, "records_total") == accounted(engine)

@@ -27,6 +27,7 @@ from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import DECISIONS
 from tests.oracle import Tables, derive
 from tests.support.damage import HARMS, harm
 from tests.support.engine import Engine
@@ -90,6 +91,8 @@ def every_variant() -> Iterator[Variant]:
         yield Variant("entry", table, how)
         yield Variant("data", table, how)
         yield Variant("first", table, how)
+    for how in HARMS:  # there is no decision
+        yield Variant("first", DECISIONS, how)
     for table, how in product(CHECKPOINTED, HARMS):
         yield Variant("checkpoint", table, how)
         yield Variant("hint", table, how)
@@ -102,6 +105,7 @@ def in_short() -> Iterator[Variant]:
     stage builds again what was damaged. tests/unit/repair covers the rest, without Spark."""
     yield Variant("data", "bronze/raw", "flipped")
     yield Variant("first", "bronze/raw", "emptied")
+    yield Variant("first", DECISIONS, "truncated")
     yield Variant("data", "silver/strong", "truncated")
     yield Variant("data", "quarantine/raw", "emptied")
     yield Variant("entry", "late/sliding", "truncated")

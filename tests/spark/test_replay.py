@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pytest
@@ -94,9 +94,9 @@ def test_files_of_replays_are_read_only_for_copies_of_rejected_rows(
     engine.take_in()
     corrected_before = Replacements._corrected_before
 
-    def reading(replacements: Replacements) -> set[RecordPosition]:
+    def reading(replacements: Replacements, replays: Collection[int]) -> set[RecordPosition]:
         read.append(True)
-        return corrected_before(replacements)
+        return corrected_before(replacements, replays)
 
     monkeypatch.setattr(Replacements, "_corrected_before", reading)
     project.land([event("good", 20)])

@@ -100,11 +100,11 @@ def test_a_savepoint_between_any_two_commits(
     engine = prepared.copy(tmp_path)
     engine.ingest(4)
     bronze_ahead = engine.savepoint()
-    engine.runtime.stages.catch_up(("silver",), engine.clock(), None, ())
+    engine.runtime.stages.catch_up(("silver",), engine.clock(), None, (), 0)
     silver_ahead = engine.savepoint()
     engine.ingest(FILES)
     engine.catch_up()
-    assert (bronze_ahead.n, bronze_ahead.bronze.n) == (1, 2)
+    assert (bronze_ahead.sources["raw"].n, bronze_ahead.bronze["raw"].n) == (1, 2)
     assert {silver_ahead.tables[f"silver/{name}"].n for name in engine.pipeline.silver} == {2}
     assert {silver_ahead.tables[f"gold/{name}"].n for name in engine.pipeline.gold} == {1}
     for savepoint in (silver_ahead, bronze_ahead):

@@ -128,13 +128,13 @@ def test_a_refused_driver_keeps_the_rebuild_of_an_upgrade(
         "n: count(*)\n      heaviest",
     )
     upgraded(engine, both)
-    before = begun_rebuild(engine.layout, 0)
+    before = begun_rebuild(engine.decisions())
     assert before is not None
     assert {"gold/sliding", "gold/bands"} <= before.tables.keys()
     third = change(both, "n: count(*)\n", "m: count(*)\n")
     with pytest.raises(DefinitionChangedError, match="gold/bands"):
         Engine(spark, third, engine.root)
-    assert begun_rebuild(engine.layout, 0) == before
+    assert begun_rebuild(engine.decisions()) == before
 
 
 def test_a_plan_names_a_file_that_can_no_longer_be_read_again(
@@ -204,7 +204,7 @@ def test_one_table_is_built_anew_beside_the_others(
     monkeypatch.setattr(history, "ROWS_PER_STEP", 1)
     assert not runtime.catch_up(engine.clock(), one_step=True)
     assert [table.refresh().n for table in current.values()] == [4, 4]
-    rebuild = begun_rebuild(engine.layout, generation=0)
+    rebuild = begun_rebuild(engine.decisions())
     assert rebuild is not None
     assert [s.n for s in rebuild.steps(engine.layout, engine.pipeline.name)] == [1]
     before = current["bands"].handle.version()
@@ -227,7 +227,7 @@ def test_a_table_that_is_built_anew_stops_at_operations(
     engine.ingest(4)
     engine.catch_up()
     engine = Engine(spark, engine.pipeline, engine.root, anew=RebuildRequest(("silver/clean",)))
-    sizes = [sum(f.rows for f in b.files) for b in batches(engine.runtime.head.table, 0, 4)]
+    sizes = [sum(f.rows for f in b.files) for b in batches(engine.bronze, 0, 4)]
     monkeypatch.setattr(history, "ROWS_PER_STEP", max(map(sum, pairwise(sizes))))
     while not engine.runtime.catch_up(engine.clock(), one_step=True):
         pass

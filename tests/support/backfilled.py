@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 from headgate.declaration.model import Pipeline
-from headgate.flow.operations.requests import OperationRequest
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import TableReport
 from headgate.history.backfill.running import (
@@ -17,6 +16,7 @@ from headgate.history.backfill.running import (
     compute_backfill,
 )
 from headgate.history.savepoints.holds import holding
+from headgate.lake.control.requests import Request
 from headgate.lake.storage.documents import new_id
 from tests.support.engine import Engine
 from tests.support.readings import NOON
@@ -44,7 +44,7 @@ def backfill(
         return compute_backfill(engine.layout, asked, id_, lambda: nullcontext(engine.spark), now)
 
 
-def publish(engine: Engine, outcome: BackfillOutcome, savepoint: str = "none") -> OperationRequest:
+def publish(engine: Engine, outcome: BackfillOutcome, savepoint: str = "none") -> Request:
     """Request the publication; the next ``take_in_requests`` carries it out."""
     return ask_to_publish(engine.layout, outcome, savepoint, "a test", engine.clock())
 

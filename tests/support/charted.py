@@ -18,11 +18,13 @@ from headgate.insight.dashboard.reading.shown import Shown
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.arrow import attempt_folder, describe
+from headgate.lake.tables.decisions import DECISIONS
 from headgate.lake.tables.live_files import partition_files
 from headgate.lake.tables.state import add_counts
 from headgate.lake.tables.table import Table
 from tests.support.any_counts import any_counts
 from tests.support.copies import put
+from tests.support.decisions import control_of
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")
@@ -165,6 +167,8 @@ class Charted:
         has_rules = self.pipeline.silver["clean"].suite is not None
         paths = (path for path in SCHEMAS if has_rules or not path.startswith("rejected/"))
         self._tables = {path: self._created(path) for path in paths}
+        if not self.layout.storage.exists(DECISIONS):
+            put(Path(self.layout.storage.root), ("shop", DECISIONS), _create_control)
 
     @property
     def file(self) -> Path:
@@ -250,3 +254,7 @@ def rejected_row(minute: float, *rules: str) -> Row:
         "file": "a.json",
         "ingested_at": NOON + timedelta(minutes=minute),
     }
+
+
+def _create_control(folder: Path) -> None:
+    control_of(Storage(str(folder)), "shop")

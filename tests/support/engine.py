@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from headgate.declaration.contracts.source import connector_of
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.driver.lease import Lease, highest_table_epoch
 from headgate.driver.loading import Loading
@@ -41,10 +42,19 @@ from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.ownership import LAYERS
+from headgate.lake.control.requests import send_request
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import (
+    LOAD,
+    LOAD_CHANGE,
+    ControlTable,
+    Decisions,
+    Operation,
+)
 from headgate.lake.tables.load import Load
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.table import Table
 
 
 @dataclass
@@ -105,7 +115,8 @@ class Engine:
     @property
     def position(self) -> int:
         """The sequence up to which bronze has ingested the files log."""
-        return sequence_of(BronzePayload.of(self.runtime.head.table.refresh()))
+        (bronze,) = self.runtime.bronze.values()
+        return sequence_of(BronzePayload.of(bronze.table.refresh()))
 
     def ingest(self, end: int | None = None) -> None:
         """Process one bronze batch: the files recorded up to sequence ``end`` (None: all)."""
@@ -144,7 +155,7 @@ class Engine:
 
     def operate(self, operation: str, **document: Any) -> None:
         """Request an operation; the next catch-up carries it out."""
-        self.runtime.request_operation(operation, document, self.clock())
+        self.runtime.decide_operation(operation, document, self.clock())
 
     def take_in(self) -> None:
         """Take in requested replays and operations, as bronze's job does between two batches."""
@@ -163,8 +174,15 @@ class Engine:
             place, wanted, folder, lambda: nullcontext(self.spark), now
         )
         request = LoadRequest(id_, source.name, plan, "a test", now, **more)
-        loads.write_request(self.layout, request)
+        send_request(self.layout, LOAD, request.document(), now, id_)
+        take_in_requests(self.layout, self.runtime, self.clock, lambda _: None)
         return request
+
+    def change_load(self, load: LoadRequest, **changes: Any) -> None:
+        """Change a load, as a person does."""
+        asked = {"load": load.id, "changes": changes}
+        send_request(self.layout, LOAD_CHANGE, asked, self.clock())
+        take_in_requests(self.layout, self.runtime, self.clock, lambda _: None)
 
     def loading(self) -> Loading:
         """The part of bronze's job that carries out loads."""
@@ -197,11 +215,22 @@ class Engine:
             steps = None if steps is None else steps - 1
         loading.close()
 
+    @property
+    def bronze(self) -> Table:
+        """The current bronze table of the only source."""
+        (source,) = self.pipeline.sources
+        return self.runtime.table(BRONZE.path(source))
+
     def bronze_loads(self) -> Sequence[Load]:
-        return BronzePayload.of(self.runtime.head.table.refresh()).loads
+        return BronzePayload.of(self.bronze.refresh()).loads
+
+    def decisions(self) -> Decisions:
+        return ControlTable.of(self.layout.storage, self.pipeline.name).refresh()
 
     def operations(self) -> Sequence[Operation]:
-        return BronzePayload.of(self.runtime.head.table.refresh()).operations
+        """The operations of the only source."""
+        (source,) = self.pipeline.sources
+        return self.decisions().operations_of(source)
 
     def drain(self) -> None:
         self.operate("drain")

@@ -16,10 +16,9 @@ from headgate.history.replay.corrections import (
 )
 from headgate.history.replay.outcomes import ReplayOutcome, replay_outcomes
 from headgate.history.replay.refused import RefusedRecords, RefusedSelection
-from headgate.history.replay.requests import ReplayRequest
+from headgate.history.replay.requests import ReplayDocument
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.declared import source_of
 from tests.support.engine import Engine
 from tests.support.readings import NOON
@@ -89,12 +88,9 @@ class ReplayProject(SuiteProject):
 
 def ask(engine: Engine, good: list[CorrectedRecord]) -> int:
     records = RefusedRecords(engine.layout, engine.pipeline, source_of(engine.pipeline))
-    held = records.bronze.state
-    replays = len(BronzePayload.of(held).replays)
-    request = ReplayRequest(
-        f"r{replays}", "raw", held.generation, replays, len(good), "a test", datetime.now(UTC)
-    )
-    requests.request_replay(
-        engine.layout, request, corrected_copies(records, good, datetime.now(UTC)).rows
-    )
+    decisions, now = engine.runtime.control.refresh(), datetime.now(UTC)
+    before = len(decisions.replays_of("raw"))
+    document = ReplayDocument("raw", decisions.generation, before, len(good), "a test")
+    copies = corrected_copies(records, good, now).rows
+    requests.request_replay(engine.layout, f"r{before}", document, copies, now)
     return len(good)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration import load
+from headgate.declaration.model import Pipeline
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.micro_batches import (
     FilesMicroBatches,
@@ -76,6 +77,11 @@ def two_sources(tmp_path: Path) -> Iterator[Lake]:
         land(lake, "orders", [Record(minute=2)] * 2)
         ingest(lake, "orders")
         yield lake
+
+
+def declared_with_two(folder: Path) -> Pipeline:
+    with several_sources():
+        return declared(folder, TWO)
 
 
 def land(lake: Lake, source: str, *files: Sequence[Record]) -> None:

@@ -35,15 +35,16 @@ from headgate.cli.rows import as_text, cells, table_of
 from headgate.cli.screen import waiting as shown_waiting
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import tables_held
 from headgate.flow.gold.stage import is_final
-from headgate.flow.operations import late_replay, requests
-from headgate.flow.operations.requests import OperationRequest
+from headgate.flow.operations import late_replay
 from headgate.insight.querying.sql import select
+from headgate.lake.control.requests import Request, send_request
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import snapshot
 from headgate.lake.tables.table import Table
@@ -249,13 +250,13 @@ def _windows(rows: Any, table: GoldTable) -> int:
     return len(rows.column(begin[0]).unique())
 
 
-def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> OperationRequest:
+def _ask(layout: Layout, wanted: Mapping[str, Any], note: str) -> Request:
     document = {**wanted, "by": person(note)}
-    return requests.request_operation(layout, "late_replay", document, datetime.now(UTC))
+    return send_request(layout, "late_replay", document, datetime.now(UTC))
 
 
 def _state(
-    declared: Pipeline, layout: Layout, table: GoldTable, request: OperationRequest
+    declared: Pipeline, layout: Layout, table: GoldTable, request: Request
 ) -> tuple[Replayed | None, bool]:
     """The replay if gold has carried it out, and whether gold will still do so. Raises
     HeadgateError if a gate holds the table."""
@@ -266,7 +267,8 @@ def _state(
     if operation is None or still:
         return None, still
     pairs = _pairs(declared, layout, table, operation.number)
-    return Replayed(operation.number, operation.n, pairs), False
+    source = graph_of(declared).source_of(gold.name).name
+    return Replayed(operation.number, operation.position[source].n, pairs), False
 
 
 def _require_free(declared: Pipeline, layout: Layout, table: GoldTable) -> None:

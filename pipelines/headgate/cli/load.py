@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -40,8 +41,10 @@ from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.flow.sources.loading import LoadWanted
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest, LoadState, load_folder, load_state
+from headgate.lake.control.requests import send_request
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import LOAD, LOAD_CHANGE
 from headgate.lake.tables.table import Table
 
 _WISHES = {"--pause": "paused", "--resume": "open", "--cancel": "cancelled"}
@@ -187,7 +190,7 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
     def state(each: LoadRequest) -> str:
         return load_state(layout, declared.name, each).state
 
-    known = requests.all_requests(layout)
+    known = requests.all_loads(layout, declared.name)
     found = [each for each in known if is_meant(each)]
     if len(found) != 1:
         ended = next((state(each) for each in known if each.id == id_), None)
@@ -203,7 +206,9 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
     changes: dict[str, Any] = {"wish": _WISHES[option], "why": ""}
     if option == "--cancel":
         changes["until"] = None
-    return requests.change_request(layout, found[0], **changes)
+    asked = {"load": found[0].id, "changes": changes}
+    send_request(layout, LOAD_CHANGE, asked, datetime.now(UTC))
+    return replace(found[0], **changes)
 
 
 def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadRequest) -> LoadState:
@@ -239,7 +244,8 @@ def _carry_out(declared: Pipeline, layout: Layout, root: str, request: LoadReque
         finally:
             ended.set()
             teller.join(timeout=2)
-    return load_state(layout, declared.name, requests.find_request(layout, request.id) or request)
+    found = requests.find_load(layout, declared.name, request.id)
+    return load_state(layout, declared.name, found or request)
 
 
 def _said(declared: Pipeline, state: LoadState) -> list[str]:
@@ -282,8 +288,8 @@ def planned(
     note: str,
     paced: Mapping[str, Any],
 ) -> LoadRequest:
-    """Write the request for a load. Raises UsageError or SourceError; then no request was
-    written."""
+    """Request a load. Raises UsageError, TooManyLoadsError or SourceError; then nothing is
+    requested."""
 
     def session() -> AbstractContextManager[Any]:
         from headgate.driver.session import passing_session
@@ -292,6 +298,7 @@ def planned(
 
     found = the_source(declared, source)
     require_tables(declared, layout, found.name)
+    requests.number_after(requests.all_loads(layout, declared.name), found.name)
     now = datetime.now(UTC)
     id_ = new_id(now)
     place = DeployedSource(layout.storage, declared.name, found)
@@ -299,7 +306,7 @@ def planned(
     with waiting("looking at what there is to load"):
         plan = connector_of(found).plan_load(place, LoadWanted(*chosen), folder, session, now)
     request = requests.LoadRequest(id_, found.name, plan, person(note), now, **paced)
-    requests.write_request(layout, request)
+    send_request(layout, LOAD, request.document(), now, id_)
     return request
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | None:
     """Why no driver continues an open load; None if nothing blocks it."""
-    from headgate.history.loads.requests import all_requests, next_open_request
+    from headgate.history.loads.requests import all_loads, next_open_load
     from headgate.lake.control.driver_requests import paused_since
 
     again = f"\nthen: {command('load', '--resume', '--id', id_)}"
@@ -34,7 +34,7 @@ def hindrance(layout: Layout, declared: Pipeline, id_: str) -> HeadgateError | N
             code=exit_codes.PAUSED,
         )
     # One load is carried out at a time: an older one may block this one.
-    current = next_open_request(all_requests(layout))
+    current = next_open_load(all_loads(layout, declared.name))
     if current is not None and (hold := _hold(layout, declared, current)) is not None:
         return HeadgateError(
             f"the load {id_} waits: {hold.title} is held by its rules",
@@ -57,7 +57,7 @@ def _hold(layout: Layout, declared: Pipeline, request: LoadRequest) -> Hold | No
     load = BronzePayload.of(bronze.refresh()).load(request.id)
     if load is None or not request.is_read(load):
         return None
-    behind = ReplayPlanner(layout, declared, request.source).behind(load)
+    behind = ReplayPlanner(layout, declared, request).behind(load)
     held = tables_held(layout, declared)
     return next((hold for table, hold in held.items() if table in behind), None)
 
@@ -114,12 +114,12 @@ def follow(
 ) -> LoadState:
     """Report the progress of a load until it is no longer open, or ``is_over``. Raises
     NobodyLoadsError if no driver carries it out."""
-    from headgate.history.loads.requests import find_request, load_state
+    from headgate.history.loads.requests import find_load, load_state
 
     speed = Speed()
     said, seen = -_LINES_EVERY, time.monotonic()
     while True:
-        request = find_request(layout, id_)
+        request = find_load(layout, declared.name, id_)
         if request is None:
             raise NobodyLoadsError(f"the load {id_} is gone", remedy=command("load"))
         state, now = load_state(layout, declared.name, request), time.monotonic()

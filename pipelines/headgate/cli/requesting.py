@@ -14,9 +14,9 @@ from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.flow.operations.requests import OperationRequest
+    from headgate.lake.control.requests import Request
     from headgate.lake.storage.layout import Layout
-    from headgate.lake.tables.payloads.bronze import Operation
+    from headgate.lake.tables.decisions import Decision
     from headgate.lake.tables.table import Table
 
 
@@ -70,16 +70,17 @@ def await_request(
 
 
 def carried_out(
-    declared: Pipeline, layout: Layout, request: OperationRequest, tables: Iterable[Table]
-) -> tuple[Operation | None, bool]:
-    """The operation of a request, if bronze has it, and whether these tables still have to carry
-    it out; without an operation, whether bronze still has to take it in. The request is read before
-    bronze, because it is removed after bronze's commit."""
-    from headgate.flow.operations.requests import waiting_operations
-    from headgate.lake.tables.snapshot import head_table
+    declared: Pipeline, layout: Layout, request: Request, tables: Iterable[Table]
+) -> tuple[Decision | None, bool]:
+    """The decision on a request, if there is one, and whether these tables still have to carry it
+    out; without a decision, whether bronze's job still has to take the request in. The request is
+    read before the decisions, because it is removed after the decision."""
+    from headgate.lake.control.requests import waiting_requests
+    from headgate.lake.tables.decisions import ControlTable
 
-    waits = any(each.id == request.id for each in waiting_operations(layout))
-    operation = request.operation(head_table(layout, declared).refresh())
+    waits = any(each.id == request.id for each in waiting_requests(layout))
+    decisions = ControlTable.of(layout.storage, declared.name).refresh()
+    operation = decisions.decided(request.id)
     if operation is None:
         return None, waits
     return operation, any(each.refresh().operation < operation.number for each in tables)

@@ -74,12 +74,8 @@ def require_source_for(declared: Pipeline, layout: Layout, savepoint: Savepoint)
 
 def reread_only(declared: Pipeline, layout: Layout, taken: Iterable[Savepoint]) -> frozenset[str]:
     """The ids of savepoints that need ``--reread``, because bronze was reset to a batch before
-    them. Raises LogGapError if bronze's log is damaged."""
-    from headgate.history.savepoints.bronze_lineage import BronzeLineage
-    from headgate.lake.tables.snapshot import head_table
+    them. Raises LogGapError if the log of the decisions is damaged."""
+    from headgate.lake.tables.decisions import ControlTable
 
-    bronze = head_table(layout, declared)
-    if not bronze.exists:
-        return frozenset()
-    lineage = BronzeLineage(bronze)
-    return frozenset(savepoint.id for savepoint in taken if not lineage.has(savepoint))
+    decisions = ControlTable.of(layout.storage, declared.name).refresh()
+    return frozenset(each.id for each in taken if not each.is_of_lineage(decisions))

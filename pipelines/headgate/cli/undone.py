@@ -25,25 +25,29 @@ if TYPE_CHECKING:
 def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]:
     """For each silver and gold table that is being rebuilt: ``table``, the last batch ``n`` that
     the rebuild has processed, and the last batch ``upto`` of bronze."""
+    from headgate.declaration.graph import graph_of
+    from headgate.declaration.kinds import BRONZE, kind_of
     from headgate.history.savepoints.rebuilds import continued_rebuild
-    from headgate.lake.tables.snapshot import head_table
+    from headgate.lake.tables.decisions import ControlTable
+    from headgate.lake.tables.table import Table
 
-    bronze = head_table(layout, declared)
-    if not bronze.exists:
-        return []
+    graph, found = graph_of(declared), list[dict[str, Any]]()
     try:
-        held = bronze.refresh()
-        rebuild = continued_rebuild(layout, declared, held.generation)
+        decisions = ControlTable.of(layout.storage, declared.name).refresh()
+        rebuild = continued_rebuild(decisions, declared)
         steps = list(rebuild.steps(layout, declared.name)) if rebuild else []
+        # If bronze itself is rebuilt, its batch ids begin again.
+        reread = {step.table: step.n for step in steps if kind_of(step.table) == BRONZE}
+        for step in steps:
+            if step.table not in reread:
+                bronze = graph.source_of(step.table).path
+                upto = reread.get(bronze)
+                if upto is None:
+                    upto = Table(layout.storage, bronze, pipeline=declared.name).refresh().n
+                found.append({"table": step.table, "n": step.n, "upto": upto})
     except (HeadgateError, FileNotFoundError):
         return []  # damaged, or the rebuild is just ending: the next start reports damage
-    # If bronze itself is rebuilt, its batch ids begin again.
-    upto = next((step.n for step in steps if step.table == bronze.name), held.n)
-    return [
-        {"table": step.table, "n": step.n, "upto": upto}
-        for step in steps
-        if step.table != bronze.name
-    ]
+    return found
 
 
 def rebuild_in_words(step: dict[str, Any]) -> str:
@@ -64,9 +68,11 @@ class LeftError(HeadgateError, code=exit_codes.INTERRUPTED):
 def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
     """All loads, the oldest first. While bronze is rebuilt, an open load is ``waiting``: it is read
     after the rebuild, and readers see the old bronze until then."""
-    from headgate.history.loads.requests import all_requests, load_state
+    from headgate.history.loads.requests import all_loads, load_state
 
-    found = [load_state(layout, declared.name, request) for request in all_requests(layout)]
+    found = [
+        load_state(layout, declared.name, request) for request in all_loads(layout, declared.name)
+    ]
     if any(each.is_open for each in found) and _is_reread(layout, declared):
         found = [
             replace(each, state="waiting", read=0, rows=0) if each.is_open else each
@@ -76,12 +82,14 @@ def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
 
 
 def _is_reread(layout: Layout, declared: Pipeline) -> bool:
+    """Whether a bronze table is rebuilt. No load is read before all of the rebuild is published."""
+    from headgate.declaration.kinds import BRONZE, kind_of
     from headgate.history.savepoints.rebuilds import continued_rebuild
-    from headgate.lake.tables.snapshot import head_table
+    from headgate.lake.tables.decisions import ControlTable
 
-    bronze = head_table(layout, declared)
-    rebuild = continued_rebuild(layout, declared, bronze.refresh().generation)
-    return rebuild is not None and bronze.name in rebuild.tables
+    decisions = ControlTable.of(layout.storage, declared.name).refresh()
+    rebuild = continued_rebuild(decisions, declared)
+    return rebuild is not None and any(kind_of(path) == BRONZE for path in rebuild.tables)
 
 
 def undone_loads(layout: Layout, declared: Pipeline) -> list[LoadState]:
@@ -115,20 +123,20 @@ def load_in_words(load: LoadState) -> str:
     return f"{name}{paused}: {read}; gold lacks the rest"
 
 
-def has_open_load(layout: Layout) -> bool:
-    from headgate.history.loads.requests import all_requests, next_open_request
+def has_open_load(layout: Layout, declared: Pipeline) -> bool:
+    from headgate.history.loads.requests import all_loads, next_open_load
 
-    return next_open_request(all_requests(layout)) is not None
+    return next_open_load(all_loads(layout, declared.name)) is not None
 
 
-def stopped_loads(layout: Layout) -> frozenset[str]:
+def stopped_loads(layout: Layout, declared: Pipeline) -> frozenset[str]:
     """The ids of loads that an error has stopped. Such a load counts also while bronze reads again
     what it had of the load."""
-    from headgate.history.loads.requests import all_requests
+    from headgate.history.loads.requests import all_loads
 
     return frozenset(
         each.id
-        for each in all_requests(layout)
+        for each in all_loads(layout, declared.name)
         if "stopped" in (each.wish, each.then if each.until else "")
     )
 

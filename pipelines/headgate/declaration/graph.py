@@ -12,6 +12,7 @@ from typing import Literal
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import (
     BRONZE,
+    CONTROL,
     GOLD,
     LATE,
     PUBLICATION,
@@ -64,12 +65,6 @@ class Graph:
     def __contains__(self, path: str) -> bool:
         return path in self._nodes
 
-    @property
-    def head(self) -> Node:
-        """The bronze table of the first source. Its commits also record the operations and resets
-        of the pipeline. Batch ids belong to the pipeline: every bronze table has each of them."""
-        return self.of(BRONZE)[0]
-
     def of(self, *kinds: Kind) -> tuple[Node, ...]:
         return tuple(node for node in self if node.kind in kinds)
 
@@ -83,7 +78,7 @@ class Graph:
         return tuple(node for node in self if node.path in above and node.layer not in layers)
 
     def source_of(self, path: str) -> Node:
-        """The bronze table of the source of a table."""
+        """The bronze table of the source of a table. Raises KeyError for the decisions."""
         node = self[path]
         return self.source_of(node.upstream[0]) if node.upstream else self[BRONZE.path(node.name)]
 
@@ -105,6 +100,7 @@ def graph_of(pipeline: Pipeline) -> Graph:
 
 
 def _nodes(pipeline: Pipeline) -> Iterator[Node]:
+    yield Node(CONTROL, "decisions", "bronze")
     for name, source in pipeline.sources.items():
         for kept in connector_of(source).keeps:
             yield Node(kept, name, "bronze")

@@ -28,6 +28,8 @@ class Kind:
         return f"{self.folder}/{table}"
 
 
+CONTROL = Kind("control", "_headgate/control", is_built=False, counted_as="decisions")
+"""The decisions that concern several tables."""
 FILES = Kind("files", "_headgate/files", is_built=False, counted_as="files")
 """The log of a source's files."""
 BRONZE = Kind("bronze", "bronze", is_built=False, payload="bronze", counted_as="read")
@@ -40,10 +42,10 @@ GOLD = Kind("gold", "gold", is_dense=True, payload="gold", counted_as="final")
 PUBLICATION = Kind("publication", "_headgate/publish", is_built=False, payload="publication")
 """The progress of a publication: commits without rows."""
 
-KINDS = (FILES, BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD, PUBLICATION)
-"""In the order in which a batch moves through them."""
+KINDS = (CONTROL, FILES, BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD, PUBLICATION)
+"""In the order in which a batch moves through them, decisions first."""
 RECORDS = (BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD)
-"""The kinds that hold records, or rows that are computed from records."""
+"""The kinds that hold records, or rows that are computed from records. Only these are reset."""
 
 _BY_FOLDER = {kind.folder: kind for kind in KINDS}
 

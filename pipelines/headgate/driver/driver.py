@@ -15,7 +15,11 @@ from headgate.driver.error_translation import translate_error
 from headgate.driver.lease import Lease
 from headgate.driver.loading import Loading
 from headgate.driver.opening import open_tables
-from headgate.driver.operating import take_in_requests, takes_requests
+from headgate.driver.operating import (
+    leave_out_cancelled,
+    take_in_requests,
+    takes_requests,
+)
 from headgate.driver.progress import JobProgress
 from headgate.driver.publishing import Publications
 from headgate.driver.refusing import require_apart
@@ -141,6 +145,7 @@ class Driver:
         task = self._task
         runtime = PipelineRuntime(spark, task.pipeline, self._layout, task.layers)
         open_tables(runtime, self._layout, epoch, _now(), task.rebuild)
+        leave_out_cancelled(self._layout, runtime, _now())
         if task.only_open:
             rereads = task.once and self._bring_level(runtime)
             if task.loads or rereads:
@@ -195,7 +200,11 @@ class Driver:
         """Carry out the open loads; the source is not read."""
         control, loading = self._control, Loading(run)
         try:
-            while not control.is_ending and loading.is_open():
+            while not control.is_ending:
+                with control.batch_lock.between_batches():  # it may be paused, or cancelled
+                    take_in_requests(self._layout, run.runtime, _now, self._say)
+                if not loading.is_open():
+                    break
                 control.observe_stop_requests()
                 if not loading.step(dict, lambda: False):
                     if loading.outage is not None:
@@ -215,9 +224,9 @@ class Driver:
         run.progress.caught_up(runtime)
         stream.run_batches(run)
         drains = run.task.drain and run.writes_bronze and not control.is_stopping
-        if drains and not drain.is_drained(runtime.head.table.refresh()):
+        if drains and not drain.is_drained(runtime.control.refresh(), runtime.position()):
             self._say("draining windows")
-            runtime.request_operation(drain.NAME, {}, _now())
+            runtime.decide_operation(drain.NAME, {}, _now())
         if not control.is_stopping:
             run.catch_up.run()
         if runtime.stages.trouble is not None:

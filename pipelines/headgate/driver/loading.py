@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.driver.errors import StopRequested
@@ -26,8 +27,9 @@ from headgate.history.loads import requests
 from headgate.history.loads.replay_planner import ReplayPlanner
 from headgate.history.loads.requests import LoadRequest
 from headgate.lake.control.driver_reports import Outage, SourceReport
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
-from headgate.lake.tables.load import Load, next_number
+from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
 from headgate.machine.jvm import has_ended
@@ -84,12 +86,11 @@ class LoadWriter:
         return replace(payload, offsets=load.offsets if load else self._request.plan.begins)
 
     def ingest(self, batch: SourceBatch, now: datetime) -> State:
-        """As ``BronzeStage.load``. Raises TooManyLoadsError, too."""
+        """As ``BronzeStage.load``."""
         request = self._request
-        payload = BronzePayload.of(self.refresh())
-        load = payload.load(request.id)
+        load = BronzePayload.of(self.refresh()).load(request.id)
         if load is None:
-            load = Load(request.id, next_number(payload.loads), 0, {}, 0, request.reason)
+            load = Load(request.id, request.number, 0, {}, 0)
         moved = MovedRecords(batch.records, load.shift, request.plan.details.get("folder"))
         return self._stage.load(load, replace(batch, records=moved), now)
 
@@ -107,7 +108,7 @@ class _Opened:
         source = runtime.pipeline.sources[request.source]
         self.id = request.id
         self.writer = LoadWriter(runtime.bronze[request.source], request)
-        self.planner = ReplayPlanner(run.layout, runtime.pipeline, request.source)
+        self.planner = ReplayPlanner(run.layout, runtime.pipeline, request)
         context = SourceContext(
             *(run.spark, runtime.pipeline.name, runtime.pipeline.file, source),
             tables={},
@@ -129,13 +130,14 @@ class _Opened:
 
 class Loading:
     """Used by the supervising thread. If the history of a load cannot be read, or its late rows
-    cannot be folded, the load is stopped with the reason in its request, and the driver continues.
+    cannot be folded, it is decided that the load is stopped, and why, and the driver goes on.
     A history that does not answer is tried again later. What a new driver may overcome ends this
     one, and the load stays open: a lost lease, a refused commit, a JVM that has ended, a full disk,
     and in a run with ``once`` a history that does not answer."""
 
     def __init__(self, run: DriverRun) -> None:
         self._run = run
+        self._control = ControlTable.of(run.layout.storage, run.task.pipeline.name)
         self._opened: _Opened | None = None
         self._last: LoadStep | None = None
         self._looked = -math.inf
@@ -190,9 +192,9 @@ class Loading:
     def _look(self) -> LoadRequest | None:
         run, self._looked = self._run, time.monotonic()
         is_free = takes_requests(run.runtime) and not run.control.pause_latch.is_closed
-        self._request = requests.next_open_request(
-            requests.all_requests(run.layout) if is_free else ()
-        )
+        loads = requests.loads_of(self._control.refresh()) if is_free else ()
+        own = (load for load in loads if load.source in run.runtime.bronze)
+        self._request = requests.next_open_load(own)
         if self._opened and (self._request is None or self._request.id != self._opened.id):
             self.close()
         return self._request
@@ -252,7 +254,7 @@ class Loading:
                     return self._fold(request, opened.planner, load)
             # Bronze has as much of it as before it was read again.
             self.close()
-            requests.change_request(run.layout, request, wish=request.then, until=None)
+            self._decide(request, wish=request.then, until=None)
             return True
         failpoint("load.ingested")
         with run.control.batch_lock.between_batches():
@@ -272,18 +274,26 @@ class Loading:
             self._is_blocked = bool(planner.behind(load))
             return not self._is_blocked
         if (document := planner.next_replay(load)) is None:
-            requests.change_request(run.layout, request, wish="done")
+            self._decide(request, wish="done")
             return True
         run.say(f"load {request.id}: folding late rows")
-        run.runtime.request_operation("late_replay", document, run.clock())
+        run.runtime.decide_operation("late_replay", document, run.clock())
         failpoint("load.replay_intended")
         run.catch_up.run(one_step=True)
         return True
 
+    def _decide(self, request: LoadRequest, **changes: Any) -> None:
+        runtime, now = self._run.runtime, self._run.clock()
+        runtime.decide(
+            lambda position: requests.decide_load_change(
+                runtime.control, request.id, changes, position, now
+            )
+        )
+
     def _stop(self, request: LoadRequest, error: Exception) -> None:
         self.close()
         why = error.message if isinstance(error, HeadgateError) else _cause(error)
-        requests.change_request(self._run.layout, request, wish="stopped", why=why)
+        self._decide(request, wish="stopped", why=why)
         self._run.say(f"load {request.id} is stopped: {why}")
 
 

@@ -7,14 +7,12 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.declaration.model import Pipeline
-from headgate.driver.errors import DefinitionChangedError
-from headgate.driver.refusing import require_definitions
+from headgate.driver.refusing import require_definitions, require_same_sources
 from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.task import RebuildRequest
 from headgate.failpoints import failpoint
-from headgate.flow.operations.carrying_out import tell_extended
+from headgate.flow.operations.carrying_out import amend_extended
 from headgate.history.loads.reopening import reopen_loads
 from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.declarations import keep_declaration
@@ -27,6 +25,7 @@ from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.agreement import States, require_agreement, states_of
 from headgate.lake.tables.damage import require_present
+from headgate.lake.tables.decisions import DECISIONS, Position
 from headgate.lake.tables.engine import engine
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.extending import extend
@@ -41,12 +40,14 @@ def open_tables(
     DamagedFileError.
     """
     states = states_of(layout, runtime.pipeline)
-    if runtime.head.table.name not in states and any(kind_of(p) == BRONZE for p in states):
-        raise DefinitionChangedError(runtime.pipeline, runtime.head.table.name)
-    awaits = _awaits(runtime, states)
+    require_same_sources(runtime.pipeline, states)
+
+    def awaits(path: str) -> bool:
+        return runtime.resets.awaits_at(path, states[path][1].generation)
+
     require_agreement(runtime.pipeline, states, awaits)
-    _require_declared(runtime, layout, states, awaits, request)
-    _save_way_back(runtime, layout, now)
+    _require_declared(runtime, states, awaits, request)
+    _save_way_back(runtime, layout, states, now)
     runtime.open(epoch, now)
     _finish_undeclared(runtime, layout, epoch, now)
     for table in runtime.owned():
@@ -62,21 +63,18 @@ def open_tables(
 
 def _require_declared(
     runtime: PipelineRuntime,
-    layout: Layout,
     states: States,
     awaits: Callable[[str], bool],
     request: RebuildRequest,
 ) -> None:
     """Raises DefinitionChangedError before any table is created or any rebuild is recorded. A reset
     that is open is completed first; the tables are checked after it."""
-    head, pipeline = runtime.head.table.name, runtime.pipeline
-    if head not in states or request.changed or any(map(awaits, states)):
+    if request.changed or any(map(awaits, states)):
         return
-    rebuilt: Collection[str] = ()
+    decisions, rebuilt = runtime.control.refresh(), frozenset[str]()
     if set(runtime.layers) == set(LAYERS):
-        before = begun_rebuild(layout, states[head][1].generation)
-        rebuilt = wanted_tables(pipeline, before, request.tables)
-    require_definitions(pipeline, layout, states, awaits, rebuilt)
+        rebuilt = wanted_tables(runtime.pipeline, begun_rebuild(decisions), request.tables)
+    require_definitions(runtime.pipeline, states, decisions, awaits, rebuilt)
 
 
 def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
@@ -89,7 +87,7 @@ def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
     )
     made_as = {path: (tables[path].state.definition, declared[path]) for path in schemas}
     if made_as:
-        tell_extended(runtime.head.table, made_as, now)
+        runtime.decide(lambda position: amend_extended(runtime.control, made_as, position, now))
     for path, schema in schemas.items():
         extend(tables[path], schema, declared[path], now)
         failpoint("extend.table_done")
@@ -107,18 +105,11 @@ def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now
     runtime.resets.carry_out(waiting, now)
 
 
-def _awaits(runtime: PipelineRuntime, states: States) -> Callable[[str], bool]:
-    if runtime.head.table.name not in states:
-        return lambda _: False
-    return lambda path: runtime.resets.awaits_at(path, states[path][1].generation)
-
-
-def _save_way_back(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
+def _save_way_back(runtime: PipelineRuntime, layout: Layout, states: States, now: datetime) -> None:
     """Take a savepoint before other versions of packages write these tables. Skipped
     while a reset is open."""
-    bronze = runtime.head.table
-    if "bronze" in runtime.layers and bronze.exists:
-        wrote = bronze.refresh().engine
+    if "bronze" in runtime.layers and DECISIONS in states:
+        wrote = states[DECISIONS][1].engine
         if wrote not in ("", engine()):
             with suppress(ResetOpenError):
                 create_savepoint(layout, runtime.pipeline, now, f"written by {wrote}")
@@ -138,16 +129,15 @@ def begin_rebuild(
     ``tables`` are paths of bronze, silver or gold tables. The tables of the job must be open and
     fenced.
     """
-    bronze, pipeline = runtime.resets.bronze, runtime.pipeline
-    generation = bronze.refresh().generation
-    before = rebuilds.begun_rebuild(layout, generation)
-    under_way = rebuilds.continued_rebuild(layout, pipeline, generation)
+    pipeline, decisions = runtime.pipeline, runtime.control.refresh()
+    before = rebuilds.begun_rebuild(decisions)
+    under_way = rebuilds.continued_rebuild(decisions, pipeline)
     if set(runtime.layers) == set(LAYERS):
         wanted = wanted_tables(pipeline, before, tables)
         if not under_way or not wanted <= under_way.tables.keys():
             under_way = _recorded(runtime, layout, wanted, epoch, now, why)
     if "bronze" in runtime.layers and not _is_open(runtime):
-        rebuilds.remove_void_rebuilds(layout, bronze, under_way)
+        rebuilds.remove_void_rebuilds(layout, runtime.control.table, under_way)
     if under_way is None:
         return
     try:
@@ -181,14 +171,18 @@ def _recorded(
     """Record a new rebuild of the ``wanted`` tables; None if there are none. Raises FencedError."""
     if not wanted:
         return None
-    generation = runtime.resets.bronze.refresh().generation
+    generation = runtime.control.refresh().generation
     definitions = {path: runtime.pipeline.definitions[path] for path in sorted(wanted)}
-    rebuild = Rebuild(f"{FOLDER}/{epoch}", generation + 1, definitions, why, now)
+    rebuild = Rebuild(f"{FOLDER}/{epoch}", generation + 1, definitions, why)
     # Reopen loads before the rebuild is recorded: after a crash in between, a load that bronze has
     # completely becomes ``done`` again.
-    reopen_loads(layout, runtime.pipeline.name, definitions)
-    rebuilds.record_rebuild(layout, rebuild)
-    failpoint("rebuild.recorded")
+    name = runtime.pipeline.name
+
+    def decide(position: Position) -> None:
+        reopen_loads(layout, runtime.control, name, definitions, position, now)
+        rebuilds.decide_rebuild(runtime.control, rebuild, position, now)
+
+    runtime.decide(decide)
     return rebuild
 
 

@@ -1,4 +1,4 @@
-"""Takes requested replays and operations into bronze, in bronze's job, between two batches."""
+"""Takes in requested replays and operations, in bronze's job, between two batches."""
 
 from __future__ import annotations
 
@@ -8,43 +8,37 @@ from datetime import datetime
 import pyarrow as pa
 
 from headgate.declaration.contracts.operation import Document, operation_named
-from headgate.declaration.kinds import GOLD
-from headgate.declaration.model import Source
+from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.quantities import plural
 from headgate.driver.runtime import PipelineRuntime
 from headgate.failpoints import failpoint
 from headgate.flow.bronze.copies import CorrectedCopies
-from headgate.flow.bronze.stage import BronzeStage
-from headgate.flow.operations import requests
-from headgate.flow.operations.carrying_out import tell_rejected
-from headgate.history.replay.requests import (
-    ReplayRequest,
-    remove_replay,
-    requested_copies,
-    waiting_replay,
-)
+from headgate.flow.operations.carrying_out import REJECTION, amend, amend_rejected
+from headgate.history.loads.requests import decide_load, decide_load_change
+from headgate.history.replay.requests import ReplayDocument, requested_copies
+from headgate.lake.control.requests import Request, find_request, remove_request, waiting_requests
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import LOAD, LOAD_CHANGE, REPLAY, Decision, Position
+from headgate.lake.tables.load import TooManyLoadsError
 
 
 def takes_requests(runtime: PipelineRuntime) -> bool:
     """Whether this job writes bronze and can take in requests now. It cannot during a rebuild of
-    bronze, whose batches come only from the source."""
+    a bronze table, whose batches come only from the source."""
     rebuilt = runtime.rebuild.tables if runtime.rebuild else ()
-    return "bronze" in runtime.layers and runtime.head.table.name not in rebuilt
+    bronze = map(BRONZE.path, runtime.bronze)
+    return "bronze" in runtime.layers and not any(path in rebuilt for path in bronze)
 
 
 def has_requests(layout: Layout, runtime: PipelineRuntime) -> bool:
     """Whether there is a request that can be taken in now."""
-    if not takes_requests(runtime):
-        return False
-    return waiting_replay(layout) is not None or bool(requests.waiting_operations(layout))
+    return takes_requests(runtime) and bool(waiting_requests(layout))
 
 
-def written_by_requests(layout: Layout, runtime: PipelineRuntime) -> Collection[str]:
+def written_by_requests(layout: Layout) -> frozenset[str]:
     """The sources whose bronze tables the waiting requests write."""
-    replay = waiting_replay(layout)
-    sources = set() if replay is None else {replay.source}
-    return sources | ({runtime.graph.head.name} if requests.waiting_operations(layout) else set())
+    replays = (each for each in waiting_requests(layout) if each.kind == REPLAY)
+    return frozenset(ReplayDocument.of(each).source for each in replays)
 
 
 def take_in_requests(
@@ -52,32 +46,62 @@ def take_in_requests(
     runtime: PipelineRuntime,
     clock: Callable[[], datetime],
     say: Callable[[str], None],
+    sources: Collection[str] | None = None,
 ) -> bool:
-    """Commit a waiting replay and the operations of waiting requests to bronze; the next catch-up
-    brings silver and gold up and carries out the operations. The caller must hold the locks of the
-    bronze stages of ``written_by_requests``, and the batch lock.
-    Returns whether a request was waiting.
+    """Decide on the waiting requests; the next catch-up brings silver and gold up and carries the
+    decisions out. The caller must hold the batch lock, and the locks of the bronze stages of
+    ``sources``, or (None) no stream runs. Replays of other sources wait. Returns whether a request
+    was taken in.
 
     Raises CommitRefusedError, FencedError or UnknownOperationError.
     """
-    if not has_requests(layout, runtime):
+    if not takes_requests(runtime):
         return False
-    for name, stage in runtime.bronze.items():
-        done = _carry_out_replay(layout, runtime.pipeline.sources[name], stage, clock)
-        if done is not None:
-            say(done)
-    for request in requests.waiting_operations(layout):
-        if request.name == requests.REJECT:
+    taken = False
+    for request in waiting_requests(layout):
+        if request.kind == REPLAY:
+            if sources is not None and ReplayDocument.of(request).source not in sources:
+                continue
+            say(_replay(layout, runtime, request, clock))
+        elif request.kind == REJECTION:
             _reject(runtime, request.document, clock())
-            requests.remove_request(layout, request)
-            continue
-        held = runtime.head.table.refresh()
-        is_meant = operation_named(request.name).is_meant_at(request.document, held.generation)
-        if is_meant and request.operation(held) is None:
-            runtime.request_operation(request.name, request.document, clock())
-            failpoint("operation.taken_in")
-        requests.remove_request(layout, request)
-    return True
+        elif request.kind in (LOAD, LOAD_CHANGE):
+            _load(runtime, request, clock(), say)
+        else:
+            _operate(runtime, request, clock)
+        remove_request(layout, request)
+        taken = True
+    return taken
+
+
+def _operate(runtime: PipelineRuntime, request: Request, clock: Callable[[], datetime]) -> None:
+    decisions, kind = runtime.control.refresh(), operation_named(request.kind)
+    is_meant = kind.is_meant_at(request.document, decisions.generation)
+    if is_meant and decisions.decided(request.id) is None:
+        runtime.decide_operation(request.kind, request.document, clock(), request.id)
+        failpoint("operation.taken_in")
+
+
+def _load(
+    runtime: PipelineRuntime, request: Request, now: datetime, say: Callable[[str], None]
+) -> None:
+    """Decide on a load that begins, or on a change of one. The load of a source that is not
+    declared any more is dropped."""
+
+    def decide(position: Position) -> None:
+        control, document = runtime.control, request.document
+        if control.known.decided(request.id) is not None:
+            return
+        if request.kind == LOAD_CHANGE:
+            change = document["load"], document["changes"], position, now, request.id
+            decide_load_change(control, *change)
+        elif document["source"] in runtime.bronze:
+            decide_load(control, request, position, now)
+
+    try:
+        runtime.decide(decide)
+    except TooManyLoadsError as error:
+        say(f"load {request.id} does not begin: {error.message}")
 
 
 def _reject(runtime: PipelineRuntime, document: Document, now: datetime) -> None:
@@ -86,54 +110,63 @@ def _reject(runtime: PipelineRuntime, document: Document, now: datetime) -> None
     path = GOLD.path(document["table"])
     if runtime.rebuild is None or path not in runtime.rebuild.tables:
         gold = runtime.table(path).reader()
-        tell_rejected(runtime.head.table, gold, document, now)
-
-
-def _carry_out_replay(
-    layout: Layout, source: Source, stage: BronzeStage, clock: Callable[[], datetime]
-) -> str | None:
-    """Commit the copies of a waiting request to bronze, in one commit. A request that is void, or
-    whose copies are damaged, is removed: the records that it corrects stay refused.
-
-    Returns a message about the result; None if no request for ``source`` waits. Raises
-    CommitRefusedError or FencedError.
-    """
-    request = waiting_replay(layout)
-    if request is None or request.source != source.name:
-        return None
-    held = stage.refresh()
-    said = f"the replay {request.id} is done"
-    if not request.is_done(held):
-        said = f"the replay {request.id} is void: the tables have changed since; ask for it again"
-        if not request.is_void(held):
-            try:
-                copies = CorrectedCopies(source, requested_copies(layout, request))
-            except (OSError, pa.ArrowInvalid) as error:
-                said = f"the replay {request.id} is void: {error}"
-            else:
-                said = _replay(layout, stage, request, copies, clock())
-    remove_replay(layout, request)
-    return said
-
-
-class _TakenBack(Exception):
-    """The request was cancelled while its copies were read."""
+        runtime.decide(
+            lambda position: amend_rejected(runtime.control, gold, document, position, now)
+        )
 
 
 def _replay(
-    layout: Layout,
-    stage: BronzeStage,
-    request: ReplayRequest,
-    copies: CorrectedCopies,
-    now: datetime,
+    layout: Layout, runtime: PipelineRuntime, request: Request, clock: Callable[[], datetime]
 ) -> str:
-    def require_waiting() -> None:
-        if waiting_replay(layout) != request:
-            raise _TakenBack
-
+    """Decide on a replay, and ingest its copies as the next batch of bronze. After a crash in
+    between, only the second is done. Records stay refused if the request is void, or its copies
+    are damaged. Returns a message about the result."""
+    document = ReplayDocument.of(request)
+    if (stage := runtime.bronze.get(document.source)) is None:
+        return f"the replay {request.id} is void: {document.source} is not declared"
+    decision = runtime.control.refresh().decided(request.id)
+    if decision is not None and decision.number <= stage.refresh().operation:
+        return f"the replay {request.id} is done"
     try:
-        state = stage.replay(copies, request.id, request.reason, now, require_waiting)
-    except _TakenBack:
-        return f"the replay {request.id} was taken back"
+        source = runtime.pipeline.sources[document.source]
+        copies = CorrectedCopies(source, requested_copies(layout, request))
+    except (OSError, pa.ArrowInvalid) as error:
+        if decision is not None:
+            _leave_out(runtime, decision, clock())
+        return f"the replay {request.id} is void: {error}"
+
+    def decide(position: Position) -> Decision | None:
+        # It may have been taken back while its copies were read.
+        if document.is_void(runtime.control.known) or find_request(layout, request.id) is None:
+            return None
+        given = REPLAY, request.document, position, clock()
+        return runtime.control.append(*given, request=request.id)
+
+    if (decision := decision or runtime.decide(decide)) is None:
+        return (
+            f"the replay {request.id} is void: the tables have changed since, or it was taken "
+            "back; ask for it again"
+        )
+    n = stage.replay(copies, decision.number, clock()).n
     failpoint("replay.committed")
-    return f"replayed {plural(request.rows, 'record')} as batch {state.n:,}"
+    return f"replayed {plural(document.rows, 'record')} as batch {n:,}"
+
+
+def leave_out_cancelled(layout: Layout, runtime: PipelineRuntime, now: datetime) -> None:
+    """Leave out the replays that a driver has decided on before it was killed, and that a person
+    has taken back since. Called before the first batch of this driver, which would count as the
+    batch of the replay."""
+    if not takes_requests(runtime):
+        return
+    decisions = runtime.control.refresh()
+    for source, stage in runtime.bronze.items():
+        done = stage.refresh().operation
+        for replay in decisions.replays_of(source):
+            is_asked = replay.request and find_request(layout, replay.request)
+            if replay.number > done and not is_asked:
+                _leave_out(runtime, decisions.rows[replay.number - 1], now)
+
+
+def _leave_out(runtime: PipelineRuntime, decision: Decision, now: datetime) -> None:
+    nothing = {decision.number: {**decision.document, "rows": 0}}
+    runtime.decide(lambda position: amend(runtime.control, nothing, position, now))

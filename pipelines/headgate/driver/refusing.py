@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
@@ -16,6 +15,7 @@ from headgate.lake.storage.places import parent
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline, Source
     from headgate.lake.tables.agreement import States
+    from headgate.lake.tables.decisions import Decisions
 
 
 def require_free(declared: Pipeline, layout: Layout) -> None:
@@ -74,8 +74,8 @@ def _asked(declared: Pipeline, ask: Callable[[Source], None], *, once: bool) -> 
 
 def require_definitions(
     declared: Pipeline,
-    layout: Layout,
     states: States,
+    decisions: Decisions,
     awaits: Callable[[str], bool],
     rebuilt: Collection[str] = (),
 ) -> None:
@@ -84,8 +84,7 @@ def require_definitions(
     from headgate.driver.errors import DefinitionChangedError
     from headgate.history.savepoints.rebuilds import continued_rebuild
 
-    bronze = graph_of(declared).head.path
-    under_way = continued_rebuild(layout, declared, states[bronze][1].generation)
+    under_way = continued_rebuild(decisions, declared)
     goes_on = {*rebuilt, *(under_way.tables if under_way else ())}
     for path, wanted in declared.definitions.items():
         if path in states and kind_of(path) in RECORDS and path not in goes_on:
@@ -94,31 +93,37 @@ def require_definitions(
                 raise DefinitionChangedError(declared, path)
 
 
+def require_same_sources(declared: Pipeline, states: States) -> None:
+    """Raises DefinitionChangedError if there are bronze tables, and none of them is declared: the
+    sources have got other names."""
+    from headgate.driver.errors import DefinitionChangedError
+
+    bronze = [path for path in states if kind_of(path) == BRONZE]
+    if bronze and declared.definitions.keys().isdisjoint(bronze):
+        raise DefinitionChangedError(declared, BRONZE.path(next(iter(declared.sources))))
+
+
 def require_tables(declared: Pipeline, layout: Layout) -> None:
     """Raises DefinitionChangedError if tables were created from another declaration, LogGapError or
     SavepointError if they are damaged or an incomplete copy, FileChangedError if a file has changed
     since it was recorded. Tables of an open reset or rebuild are not
     checked: the driver completes these first."""
-    from headgate.driver.errors import DefinitionChangedError
     from headgate.history.savepoints.clone import require_finished_clone
     from headgate.history.savepoints.resets import Resets
     from headgate.lake.tables.agreement import require_agreement, states_of
-    from headgate.lake.tables.table import Table
+    from headgate.lake.tables.decisions import ControlTable
 
     require_finished_clone(layout)
     states = states_of(layout, declared)
-    bronze = graph_of(declared).head.path
-    if bronze not in states:
-        if any(kind_of(path) == BRONZE for path in states):
-            raise DefinitionChangedError(declared, bronze)
-        return
-    resets = Resets(Table(layout.storage, bronze, pipeline=declared.name))
+    require_same_sources(declared, states)
+    control = ControlTable.of(layout.storage, declared.name)
+    resets = Resets(control)
 
     def awaits(path: str) -> bool:
         return resets.awaits_at(path, states[path][1].generation)
 
     require_agreement(declared, states, awaits)
-    require_definitions(declared, layout, states, awaits)
+    require_definitions(declared, states, control.refresh(), awaits)
     _require_unchanged(declared, layout, states)
 
 
@@ -129,7 +134,7 @@ def require_unchanged(declared: Pipeline, layout: Layout, *, once: bool = False)
     from headgate.lake.tables.agreement import states_of
 
     states = states_of(layout, declared)
-    if graph_of(declared).head.path in states:
+    if any(BRONZE.path(name) in states for name in declared.sources):
         _require_unchanged(declared, layout, states, once=once)
 
 

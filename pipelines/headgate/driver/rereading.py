@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.source import connector_of
-from headgate.declaration.graph import graph_of
 from headgate.declaration.model import Pipeline
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints.errors import SavepointError
@@ -26,31 +25,36 @@ def require_source(
 ) -> None:
     """Raises SavepointError if some input after the savepoint cannot be read again. For Kafka this
     starts a JVM and takes seconds."""
-    gone = what_is_gone(layout, pipeline, savepoint.offsets, savepoint.topics, jars)
-    if gone is not None:
-        raise SavepointError(
-            f"the source no longer has everything after savepoint {savepoint.id}: {gone}",
-            remedy="restore without --reread, so that bronze stays: "
-            + pipeline_command("savepoint restore", savepoint.id),
-        )
+    for name, saved in savepoint.sources.items():
+        if name not in pipeline.sources:
+            continue
+        gone = what_is_gone(layout, pipeline, name, saved.offsets, saved.topics, jars)
+        if gone is not None:
+            which = "the source" if len(pipeline.sources) == 1 else name
+            raise SavepointError(
+                f"{which} no longer has everything after savepoint {savepoint.id}: {gone}",
+                remedy="restore without --reread, so that bronze stays: "
+                + pipeline_command("savepoint restore", savepoint.id),
+            )
 
 
 def what_is_gone(
     layout: Layout,
     pipeline: Pipeline,
+    source: str,
     offsets: Mapping[str, int],
     topics: Sequence[str],
     jars: Sequence[Path] = (),
 ) -> str | None:
-    """A message about the input after ``offsets`` of ``topics`` (as in ``BronzePayload``) that the
-    source no longer has; None if it has everything. For Kafka this starts a JVM: it takes seconds.
-    """
+    """A message about the input of a source after ``offsets`` of ``topics`` (as in
+    ``BronzePayload``) that it no longer has; None if it has everything. For Kafka this starts a
+    JVM: it takes seconds."""
 
     def spark() -> AbstractContextManager[SparkSession]:
         from headgate.driver.session import passing_session
 
         return passing_session("headgate-rereading", 1, jars)
 
-    source = pipeline.sources[graph_of(pipeline).head.name]
-    place = DeployedSource(layout.storage, pipeline.name, source)
-    return connector_of(source).gone(place, offsets, topics, spark)
+    declared = pipeline.sources[source]
+    place = DeployedSource(layout.storage, pipeline.name, declared)
+    return connector_of(declared).gone(place, offsets, topics, spark)

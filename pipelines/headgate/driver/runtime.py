@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -20,7 +21,7 @@ from headgate.driver.errors import DefinitionChangedError, ResetAskedError
 from headgate.driver.stages import Stages
 from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.gates.gate import gate_of
-from headgate.flow.operations.carrying_out import intend_operation
+from headgate.flow.operations.carrying_out import decide_operation
 from headgate.flow.publish.stages import stage_of_publication
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints import rebuilds
@@ -29,9 +30,12 @@ from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.resets import Resets
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable, Position, position_of
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.table import Table, TableOf
 from headgate.lake.tables.table_schema import TableSchema
+
+Decided = TypeVar("Decided")
 
 
 class PipelineRuntime:
@@ -67,19 +71,18 @@ class PipelineRuntime:
             stage_of_publication(spark, storage, pipeline, p) for p in pipeline.publish.values()
         )
         self.publications = tuple(stage for stage in published if stage.layer in layers)
-        self.resets = Resets(self.table(self.graph.head.path))
+        self.control = ControlTable.of(storage, name)
+        self.resets = Resets(ControlTable.of(storage, name))
+        # Readers of their own: stages use the tables on other threads.
+        self._bronze = {s: self.table(BRONZE.path(s)).reader() for s in self.bronze}
         self._generation = 0
         self._waits_for: frozenset[str] = frozenset()
         own = [*self._current.values(), *(stage.table for stage in self.publications)]
         own += [shape.table for kept in self.kept.values() for shape in kept]
+        own += [self.control.table]
         by_path = {table.name: table for table in own}
         written = self.graph.written_by(layers)
         self._written = {node.path: by_path[node.path] for node in written}
-
-    @property
-    def head(self) -> BronzeStage:
-        """The stage whose table has the pipeline's operations and resets (``Graph.head``)."""
-        return self.bronze[self.graph.head.name]
 
     def table(self, path: str) -> Table:
         """The current table, which readers see."""
@@ -105,7 +108,8 @@ class PipelineRuntime:
             for name, stage in self.bronze.items()
         )
         silver = chain.from_iterable(stage.shapes for stage in stages.silver.values())
-        return (*chain.from_iterable(self.kept.values()), *bronze, *silver, *gold)
+        kept = chain.from_iterable(self.kept.values())
+        return (self.control.shape, *kept, *bronze, *silver, *gold)
 
     def require_declared(self) -> None:
         """Raises DefinitionChangedError if a table was made from another declaration."""
@@ -141,9 +145,9 @@ class PipelineRuntime:
         self._reset(now)
 
     def _reset(self, now: datetime) -> None:
-        """Finish a requested reset of this job's tables. The generation is read first, so a reset
-        that is requested later ends the job."""
-        self._generation = self.resets.bronze.refresh().generation
+        """Finish a reset of this job's tables. The generation is read first, so a later reset ends
+        the job."""
+        self._generation = self.resets.generation
         self.resets.carry_out(self.owned(), now)
         followed = self.graph.read_by(self.layers)
         self._waits_for = frozenset(node.path for node in followed)
@@ -169,7 +173,8 @@ class PipelineRuntime:
         declared, built = self.pipeline, self._rebuilt_tables
         silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
         gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
-        self._rebuilt = self._stages(self.newest, silver, gold, is_visible=False)
+        anew = [name for name in declared.sources if BRONZE.path(name) in built]
+        self._rebuilt = self._stages(self.newest, silver, gold, is_visible=False, anew=anew)
         for stage in self._rebuilt_bronze():
             stage.write_to(self._rebuilt_tables[stage.table.name])
 
@@ -181,10 +186,18 @@ class PipelineRuntime:
         *,
         is_visible: bool = True,
         replaced: Collection[str] = (),
+        anew: Collection[str] = (),
     ) -> Stages:
         gate = partial(gate_of, self._spark, self._layout, is_visible=is_visible)
         places = table, self.graph, self.pipeline.sources
-        return Stages(self._spark, *places, silver, gold, gate, replaced, self._layout)
+        control = ControlTable.of(self._layout.storage, self.pipeline.name)
+        return Stages(
+            *(self._spark, *places, silver, gold, gate),
+            replaced=replaced,
+            layout=self._layout,
+            control=control,
+            anew=anew,
+        )
 
     def newest(self, path: str) -> Table:
         """The table that this job continues: the rebuild, if there is one."""
@@ -194,12 +207,10 @@ class PipelineRuntime:
         """The stages that continue to update the current tables. Each table goes on by the last
         kept declaration that it was made from. Declarations may differ in rules alone.
 
-        If bronze is rebuilt, no stage updates the current tables: they have all batches already. If
+        If bronze is rebuilt, no stage updates the tables of its source: they have all batches. If
         layers have separate jobs, tables that are being rebuilt are not updated. Otherwise bronze's
         job could publish the rebuild at an earlier batch, and readers would see the tables go back.
         """
-        if self.resets.bronze.name in rebuild.tables:
-            return self._stages(self.table, (), ())
         pipelines = [*kept_declarations(self._layout), self.pipeline]  # the newest last
         not_updated = () if set(self.layers) == set(LAYERS) else rebuild.tables
         made_as = {
@@ -218,7 +229,8 @@ class PipelineRuntime:
             for before in pipelines
             for name in self.pipeline.silver
             if is_as_made(before, SILVER.path(name))
-            and is_as_made(before, BRONZE.path(before.silver[name].source))
+            and is_as_made(before, above := BRONZE.path(before.silver[name].source))
+            and above not in rebuild.tables
         }
         gold = {
             name: before.gold[name]
@@ -239,10 +251,27 @@ class PipelineRuntime:
         followed = self.graph.read_by(self.layers)
         return tuple(self.table(node.path).reader() for node in followed)
 
-    def request_operation(self, operation: str, document: Document, now: datetime) -> None:
-        """Request an operation (``flow.operations.carrying_out.intend_operation``)."""
-        with self.head.lock:
-            intend_operation(self.table(self.graph.head.path), self.graph, operation, document, now)
+    def position(self) -> Position:
+        """The position of every source now. Call it inside of ``decide``, or on one thread."""
+        return position_of(self._bronze)
+
+    def decide(self, decide: Callable[[Position], Decided]) -> Decided:
+        """Call ``decide`` with the position of every source. Until it returns, this process, which
+        must write bronze, commits to no bronze table: no stage can pass the position of the
+        decision before the decision is there."""
+        with self.bronze_lock:
+            self.control.refresh()
+            return decide(self.position())
+
+    def decide_operation(
+        self, operation: str, document: Document, now: datetime, request: str | None = None
+    ) -> None:
+        """Decide on an operation (``flow.operations.carrying_out.decide_operation``)."""
+        self.decide(
+            lambda position: decide_operation(
+                self.control, self.graph, operation, document, position, now, request
+            )
+        )
 
     def catch_up(self, now: datetime, *, one_step: bool = False) -> bool:
         """Bring the silver and gold tables of this job up to their upstream tables, carry out the
@@ -253,12 +282,13 @@ class PipelineRuntime:
         """
         if self._generation_moved():
             self._take_over(now)
-        waits_for, most_steps = self._still_awaited(), 1 if one_step else None
+        most_steps = 1 if one_step else None
+        how = self.layers, now, most_steps, self._still_awaited(), self._generation
         try:
-            level = self.stages.catch_up(self.layers, now, most_steps, waits_for)
+            level = self.stages.catch_up(*how)
             if self._rebuilt is None:
                 return level
-            self._rebuilt.catch_up(self.layers, now, most_steps, waits_for)
+            self._rebuilt.catch_up(*how)
         except LogGapError as error:
             if self._generation_moved():  # a reset has discarded the missing batches
                 raise ResetAskedError(self.pipeline) from error
@@ -266,8 +296,8 @@ class PipelineRuntime:
         return self._publish(now) and self.catch_up(now, one_step=one_step)
 
     def _generation_moved(self) -> bool:
-        """Whether a reset was requested since this job opened its tables."""
-        return self.resets.bronze.refresh().generation != self._generation
+        """Whether a reset was decided since this job opened its tables."""
+        return self.resets.generation != self._generation
 
     def _take_over(self, now: datetime) -> None:
         """Take over this job's tables of a rebuild that bronze's job has published.
@@ -293,15 +323,19 @@ class PipelineRuntime:
         assert self.rebuild is not None
         if "bronze" not in self.layers:
             return False
+        rebuild = self.rebuild
+
+        def publish(position: Position) -> bool:
+            place = self._layout, self.pipeline, rebuild, self.control
+            return rebuilds.publish_rebuild(*place, self.resets, position, now)
+
         with ExitStack() as locks:
             for stage in self._rebuilt_bronze():
                 # A batch that is being read would be lost: the publication waits for its end.
                 if not stage.lock.acquire(blocking=False):
                     return False
                 locks.callback(stage.lock.release)
-            if not rebuilds.publish_rebuild(
-                self._layout, self.pipeline, self.rebuild, self.resets, now
-            ):
+            if not self.decide(publish):
                 return False
             self._reset(now)
             self._end_rebuild()

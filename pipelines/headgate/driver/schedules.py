@@ -19,12 +19,12 @@ from headgate.declaration.model import GoldTable, LateSchedule, Pipeline, Savepo
 from headgate.declaration.names import REPLAYED
 from headgate.errors import HeadgateError
 from headgate.flow.operations.late_replay import replay_document
-from headgate.flow.operations.requests import request_operation, waiting_operations
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create_savepoint, prune_savepoints, savepoints
+from headgate.lake.control.requests import send_request, waiting_requests
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.frames import micros
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.state import commit_time, time_of
 from headgate.lake.tables.table import Table
@@ -99,7 +99,10 @@ class ScheduledLateReplays:
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
         table = partial(Table, layout.storage, pipeline=pipeline.name)
         self._layout = layout
-        self._bronze = table(graph_of(pipeline).head.path)
+        self._graph, self._control = (
+            graph_of(pipeline),
+            ControlTable.of(layout.storage, pipeline.name),
+        )
         self._scheduled = [
             _Scheduled(each, each.late, table(GOLD.path(name)), table(LATE.path(name)))
             for name, each in pipeline.gold.items()
@@ -124,11 +127,12 @@ class ScheduledLateReplays:
             self.trouble = None
 
     def _ask(self, table: _Scheduled, now: datetime) -> None:
-        asked = BronzePayload.of(self._bronze.refresh()).operations
+        source = self._graph.source_of(GOLD.path(table.declared.name)).name
+        asked = self._control.refresh().operations_of(source)
         gold = table.gold.refresh()
         done = [each.document for each in asked if each.number <= gold.operation]
         open_ = [each.document for each in asked if each.number > gold.operation]
-        open_ += [request.document for request in waiting_operations(self._layout)]
+        open_ += [request.document for request in waiting_requests(self._layout)]
         if not is_replay_due(table.declared.name, table.schedule, done, open_, now):
             return
         watermark = GoldPayload.of(gold).watermark
@@ -138,7 +142,7 @@ class ScheduledLateReplays:
         if not _waits(table.late, begin):
             return
         document = replay_document(table.declared.name, begin, by=_BY, at=commit_time(now))
-        request_operation(self._layout, "late_replay", document, now)
+        send_request(self._layout, "late_replay", document, now)
 
 
 def is_replay_due(

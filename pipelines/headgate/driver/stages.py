@@ -19,22 +19,23 @@ from headgate.driver.error_translation import translate_error
 from headgate.errors import joined_messages
 from headgate.flow.gates.gate import TableGate
 from headgate.flow.gold.stage import GoldStage, gold_stage_of
-from headgate.flow.operations import requests
-from headgate.flow.operations.carrying_out import Operations
+from headgate.flow.operations.carrying_out import REJECTION, Operations
 from headgate.flow.silver.stage import SilverStage
+from headgate.lake.control.requests import send_request
 from headgate.lake.storage.documents import encoded
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.errors import DamagedFileError, HeldError, LogGapError
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.staging import side_by_side
-from headgate.lake.tables.table import Table, TableOf
+from headgate.lake.tables.table import TableOf
 
 
 class Stages:
     """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
     contains all declared tables, ``gate_of`` returns the gate of a gold table. ``replaced`` are the
     paths of tables that a rebuild will replace: if a gold table among them cannot go on because of
-    damage, it stays as it is, and the rebuild continues."""
+    damage, it stays as it is, and the rebuild continues. ``anew`` are the sources whose bronze is
+    rebuilt: no operation has a place in it. ``control`` is a reader of this object alone."""
 
     def __init__(
         self,
@@ -47,8 +48,11 @@ class Stages:
         gate_of: Callable[[GoldTable, TableOf], TableGate | None],
         replaced: Collection[str],
         layout: Layout,
+        control: ControlTable,
+        anew: Collection[str] = (),
     ) -> None:
-        self._replaced, self._layout = replaced, layout
+        self._replaced, self._layout, self._anew = replaced, layout, anew
+        self._control = control
         self._damaged: dict[str, str] = {}
         declared, self._graph = tuple(silver), graph
         self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
@@ -77,39 +81,49 @@ class Stages:
         now: datetime,
         most_steps: int | None,
         waits_for: Collection[str],
+        generation: int,
     ) -> bool:
         """Bring the tables of ``layers`` up to their upstream tables, and carry out the operations
         on the way. Returns whether all tables are up to date. ``waits_for`` are tables that other
-        jobs have not reset yet: gold tables that read them do not continue.
+        jobs have not reset yet: tables that read them do not continue. ``generation`` is that of
+        the last reset as the caller knows it: if there was another one since, nothing is done.
 
         Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
         level = True
         if "silver" in layers:
-            # Refresh the head last: then no operation that another table has passed is missed.
-            last = self._graph.head.name
-            for name in sorted(self.bronze, key=lambda name: name == last):
-                self.bronze[name].refresh()
+            for bronze in self.bronze.values():
+                bronze.refresh()
+            # Read the decisions after the positions, so that none that lies before them is missed.
+            if self._control.refresh().generation != generation:
+                return False
             for name, silver in self.silver.items():
+                if self.bronze[name].name in waits_for:
+                    level = False
+                    continue
                 n = self.bronze[name].state.n
-                silver.catch_up(n, self._operations(), now, most_steps)
+                silver.catch_up(n, self._operations(name), now, most_steps)
                 level &= silver.has_processed(n)
         if "gold" in layers:
-            level &= self._catch_up_gold(now, most_steps, waits_for)
+            level &= self._catch_up_gold(now, most_steps, waits_for, generation)
         return level
 
     def _catch_up_gold(
-        self, now: datetime, most_steps: int | None, waits_for: Collection[str]
+        self,
+        now: datetime,
+        most_steps: int | None,
+        waits_for: Collection[str],
+        generation: int,
     ) -> bool:
         """Returns whether all gold tables are up to date."""
         ready = {n: gold for n, gold in self.gold.items() if gold.silver.name not in waits_for}
         upto = {name: gold.silver.refresh().n for name, gold in ready.items()}
-        # Read bronze after silver, so that no operation that silver has carried out is missed.
-        self._head.refresh()
-        operations = self._operations()
+        # Read the decisions after silver, so that none that silver has passed is missed.
+        if self._control.refresh().generation != generation:
+            return False
 
         def catch_up(name: str) -> bool:
-            return self._catch_up_to(upto[name], name, operations, now, most_steps)
+            return self._catch_up_to(upto[name], name, now, most_steps)
 
         # Validate in one thread only: the context of Great Expectations is global.
         ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]
@@ -121,7 +135,6 @@ class Stages:
         self,
         upto: int,
         name: str,
-        operations: Operations,
         now: datetime,
         most_steps: int | None,
     ) -> bool:
@@ -134,10 +147,11 @@ class Stages:
         gold.gold.gate = gate
         if gate is not None and not gate.is_due(upto):
             return False
+        operations = self._operations(self._graph.source_of(GOLD.path(name)).name)
         its_own = operations.of(place.table for place in gold.places)
         if gate is not None and self._waits_for_rejection(gate, its_own):
             return False
-        watermarks = operations.watermarks(gold.silver.name)
+        watermarks = operations.watermarks
         ends = gate.stops(upto) if gate is not None else ()
         try:
             for stop in sorted({*its_own.stops(upto), *ends}):
@@ -170,7 +184,8 @@ class Stages:
         if operation is None or is_rejected(operation.document, path):
             return False
         if path not in self._replaced:
-            requests.request_rejection(self._layout, given.id, encoded(given), given.at)
+            document = encoded(given)
+            send_request(self._layout, REJECTION, document, given.at, given.id)
         return True
 
     def _is_replaced(self, error: BaseException) -> TypeGuard[LogGapError | DamagedFileError]:
@@ -180,10 +195,10 @@ class Stages:
             return any(f"{error.at}/".startswith(table) for table in tables)
         return isinstance(error, LogGapError)
 
-    @property
-    def _head(self) -> Table:
-        return self.bronze[self._graph.head.name]
-
-    def _operations(self) -> Operations:
-        """The operations as of the last refresh of the head."""
-        return Operations(BronzePayload.of(self._head.state).operations, self._graph)
+    def _operations(self, source: str) -> Operations:
+        """The operations for the tables of a source, as of the last refresh of the decisions."""
+        if source in self._anew:
+            return Operations((), self._graph)
+        known = self._control.known
+        replays = frozenset(each.n for each in known.replays_of(source))
+        return Operations(known.operations_of(source), self._graph, replays)

@@ -235,8 +235,9 @@ class StreamSupervisor:
         run = self._run
         if not has_requests(run.layout, run.runtime):
             return
-        with self._between_batches(written_by_requests(run.layout, run.runtime)) as is_free:
-            if is_free and take_in_requests(run.layout, run.runtime, run.clock, run.say):
+        sources = written_by_requests(run.layout)
+        with self._between_batches(sources) as is_free:
+            if is_free and take_in_requests(run.layout, run.runtime, run.clock, run.say, sources):
                 run.catch_up.run(one_step=True)
                 run.progress.batch_done(run.runtime, self._reports())
                 run.report(run.progress)

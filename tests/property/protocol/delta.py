@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 Rows = tuple[int, ...]
-Closings = tuple[tuple[int, int], ...]
+Drains = tuple[tuple[int, int], ...]
 Versions = tuple[tuple[str, int], ...]
 
 EMPTIED = -1
@@ -20,23 +20,24 @@ EMPTIED = -1
 class Commit(NamedTuple):
     """One commit and the state of the table after it."""
 
-    kind: str = "create"  # create | data | fence | intent | operation | reset | maintenance
+    # create | data | fence | operation | reset | maintenance, and of control: drain | intent
+    kind: str = "create"
     app: bool = False  # carries the table's app transaction
     epoch: int = 0
     generation: int = 0  # rises with every reset
     since: int = 0  # a data commit processed the bronze batches (since, n]
-    n: int = 0
+    n: int = 0  # control: the number of the last decision
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     counts: tuple[int, int] = (0, 0)  # of the table and of its side table, cumulative
     end: int = 0  # bronze: the source position it ends at; files log: files recorded
     definition: int = 0  # bronze: the declaration of its last batch
     closed: int = -1  # gold: windows up to this one were closed by an operation
-    operation: int = 0  # bronze: the last intent o; gold: the last one it carried out
-    drains: Closings = ()  # bronze: every intent o to close windows, with its n
-    origin: int = EMPTIED  # reset: the version that was restored
-    asked: int = -1  # bronze: the version of the last commit that asked for resets
-    wanted: Versions = ()  # only that commit: the tables to reset, each with its target version
+    operation: int = 0  # gold: the number of the last operation that it carried out
+    origin: int = EMPTIED  # reset: the version that was restored; control: that of the savepoint
+    position: int = 0  # drain: the n of bronze after which it takes place
+    wanted: Versions = ()  # intent: its tables, each with its target version
+    void: tuple[int, ...] = ()  # intent: all operations that are not in force after it
 
     def without_data(self, kind: str, epoch: int, *, copy_forward: bool = True) -> Commit:
         """A commit of ``kind`` after this one: the same state, no files."""
@@ -49,12 +50,14 @@ class Commit(NamedTuple):
             added=(),
             removed=(),
             origin=EMPTIED,
+            position=0,
             wanted=(),
+            void=(),
         )
 
 
 Log = tuple[Commit, ...]
-TABLES = ("files", "bronze", "quarantine", "silver", "late", "gold")
+TABLES = ("control", "files", "bronze", "quarantine", "silver", "late", "gold")
 
 
 class World(NamedTuple):

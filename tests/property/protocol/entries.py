@@ -33,7 +33,7 @@ class Told:
 
 def told(name: str, table: Table) -> Iterator[Told]:
     """The entries of a table's log, from version 0 on."""
-    version, at = 0, 0
+    version, at, generation = 0, 0, 0
     while table.log.exists(entry_path(version)):
         lines = table.log.read(entry_path(version)).splitlines()
         actions = [json.loads(line) for line in lines if line.strip()]
@@ -42,7 +42,11 @@ def told(name: str, table: Table) -> Iterator[Told]:
         entry = read_commit(table.log, version)
         assert entry is not None, f"{table.name}: {version} was not made by Headgate"
         # A process reads the clock before it commits, and begins its next step after that commit.
-        at = max(at, int(info["timestamp"]) * len(TABLES) + TABLES.index(name))
+        # An operation is decided after bronze's commit, a reset before it.
+        is_operation = name == "control" and entry.state.generation == generation
+        place = TABLES.index("bronze") if is_operation else TABLES.index(name)
+        at = max(at, 2 * (int(info["timestamp"]) * len(TABLES) + place) + is_operation)
+        generation = entry.state.generation
         yield Told(name, entry, at, said.get(table.app), said.get(f"{table.app}/op"))
         version += 1
     assert version, f"{table.name}: its log does not begin with version 0"

@@ -57,6 +57,5 @@ def renamed(
         added=tuple(names.get(path, path) for path in commit.added),
         removed=tuple(names.get(path, path) for path in commit.removed),
         origin=at(table, commit.origin),
-        asked=at("bronze", commit.asked),
         wanted=tuple((of, at(of, version)) for of, version in commit.wanted),
     )

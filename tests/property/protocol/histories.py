@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from headgate.declaration.kinds import BRONZE, FILES, GOLD, LATE, QUARANTINE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import DECISIONS, NO_OPERATIONS, RESET, ControlTable
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.record_shape import POSITION_BITS
@@ -60,6 +61,7 @@ class History:
         self._gold = gold
         source = pipeline.silver[gold.silver].source
         paths = {
+            "control": DECISIONS,
             "files": FILES.path(source),
             "bronze": BRONZE.path(source),
             "quarantine": QUARANTINE.path(source),
@@ -71,6 +73,8 @@ class History:
             name: Table(layout.storage, path, pipeline=pipeline.name)
             for name, path in paths.items()
         }
+        self._source = source
+        self._decisions = ControlTable(self.tables["control"].reader()).refresh()
         self._names = {path: name for name, path in paths.items()}
         self._logs = {name: tuple(told(name, table)) for name, table in self.tables.items()}
 
@@ -84,7 +88,7 @@ class History:
                 for file in entry.entry.files
                 if self.tables[name].storage.exists(file.path)
             }
-            for name in TABLES[1:]
+            for name in ("bronze", "quarantine", "silver", "late", "gold")
         }
 
     @cached_property
@@ -212,8 +216,8 @@ class History:
         read = payload if isinstance(payload, BronzePayload) else BronzePayload()
         closed = payload.closed_through if isinstance(payload, GoldPayload) else None
         sequence = state.n if name == "files" else read.sequence
-        return Commit(
-            kind="intent" if (name, state.kind) == ("bronze", "operation") else state.kind,
+        commit = Commit(
+            kind=state.kind,
             app=one.transaction is not None,
             epoch=state.epoch,
             generation=state.generation,
@@ -225,11 +229,21 @@ class History:
             end=self._end(sequence) if name in ("files", "bronze") else 0,
             closed=-1 if closed is None else closed,
             operation=state.operation,
-            drains=tuple((o.number, o.n) for o in read.operations),
             origin=_version(state.origin),
-            asked=read.reset_commit or EMPTIED,
-            wanted=self._wanted(read.reset or {}),
         )
+        is_decision = (name, state.kind) == ("control", "data")
+        return commit._replace(**self._decision(state.n)) if is_decision else commit
+
+    def _decision(self, number: int) -> dict[str, Any]:
+        """The fields of a commit of control that the row of its decision has."""
+        decision = self._decisions.rows[number - 1]
+        if decision.kind == RESET:
+            void = decision.document["void"].get(self._source, ())
+            wanted = self._wanted(decision.document)
+            return {"kind": "intent", "wanted": wanted, "void": tuple(void)}
+        if decision.kind in NO_OPERATIONS:
+            return {"kind": decision.kind}
+        return {"kind": "drain", "position": decision.position[self._source].n}
 
     def _added(self, one: Told) -> tuple[str, ...]:
         state = one.entry.state

@@ -7,8 +7,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
-from tests.property.protocol.past import awaits, lineage, live_files
+from tests.property.protocol.delta import EMPTIED, TABLES, Commit, Log, World
+from tests.property.protocol.past import (
+    DECISIONS,
+    awaits,
+    decisions,
+    in_force,
+    lineage,
+    live_files,
+    reset_of,
+)
 from tests.property.protocol.scenario import (
     DRIVERS,
     SIDES,
@@ -31,12 +39,14 @@ class Violation(NamedTuple):
 def faults(scenario: Scenario, world: World) -> Iterator[Violation]:
     """All that is wrong with the tables of a world."""
     yield from log_faults(world)
+    yield from force_faults(world)
     yield from content_faults(scenario, world)
 
 
 def content_faults(scenario: Scenario, world: World) -> Iterator[Violation]:
     """Every table holds exactly the rows for its position, each once, and its counts are right. The
     contents of a table that awaits a reset do not matter, because the reset replaces them."""
+    yield from decision_faults(world)
     if not awaits(world, "gold"):
         yield from operation_faults(world)
     for below, above in (("silver", "bronze"), ("gold", "silver")):
@@ -73,36 +83,69 @@ def log_faults(world: World) -> Iterator[Violation]:
             yield Violation("damage", f"{table} has a file twice")
 
 
+def decision_faults(world: World) -> Iterator[Violation]:
+    """Decisions are numbered in their order. Operations in force have places in the same order,
+    and none of them lies beyond bronze."""
+    numbers = [one.n for one in decisions(world.log("control"))]
+    if numbers != sorted({*numbers}, reverse=True):
+        yield Violation("damage", f"decisions are numbered {numbers[::-1]}")
+    positions = [n for _, n in in_force(world.log("control"))]
+    reach = bronze_to_be(world)[-1].n
+    if positions != sorted(positions) or any(n > reach for n in positions):
+        yield Violation("damage", f"operations in force at {positions}, and bronze at {reach}")
+
+
+def force_faults(world: World) -> Iterator[Violation]:
+    """The operations in force are those that a walk through all decisions leaves in force."""
+    held, due = {o for o, _ in in_force(world.log("control"))}, due_in_force(world.log("control"))
+    if held != due:
+        yield Violation("damage", f"operations {sorted(held)} are in force, not {sorted(due)}")
+
+
+def due_in_force(control: Log) -> set[int]:
+    """The numbers of the operations that should be in force, from one decision to the next."""
+    version = next((v for v in range(len(control))[::-1] if control[v].kind in DECISIONS), None)
+    if version is None:
+        return set()
+    last, before = control[version], due_in_force(control[:version])
+    if last.kind == "drain":
+        return before | {last.n}
+    if last.origin == EMPTIED:
+        return before
+    savepoint = control[: last.origin + 1]
+    later = {number for number in before if number > savepoint[-1].n}
+    return due_in_force(savepoint) | (set() if "bronze" in dict(last.wanted) else later)
+
+
 def operation_faults(world: World) -> Iterator[Violation]:
-    """Each operation is carried out once, at the place of its intent in bronze's order."""
+    """Each operation that is in force is carried out once, at its place among the batches."""
     past = [commit for _, commit in lineage(world.log("gold"))][::-1]
     done = tuple((c.operation, c.n) for c in past if c.kind == "operation")
     # If a rebuild was published, the earlier operations are in the rebuild's log.
-    intents = tuple(one for one in world.head("bronze").drains if one[0] > past[0].operation)
-    if done != intents[: len(done)]:
-        yield Violation("damage", f"operations (o, n) {[*done]}, intents {[*intents]}")
+    decided = tuple(o for o in in_force(world.log("control")) if o[0] > past[0].operation)
+    if done != decided[: len(done)]:
+        yield Violation("damage", f"operations (o, n) {[*done]}, decided {[*decided]}")
 
 
 def tables_due(scenario: Scenario, world: World) -> dict[str, list[int]]:
     """The rows of each table up to its position, except for tables that await a reset."""
-    tables: dict[str, list[int]] = {"bronze": []}
+    tables: dict[str, list[int]] = {} if awaits(world, "bronze") else {"bronze": []}
     tables |= {name: [] for pair in SIDES.items() for name in pair if not awaits(world, name)}
     reach = {dense: world.head(dense).n for dense in SIDES.values() if not awaits(world, dense)}
     # A side table may be ahead of its dense table, or have had no rows to commit.
     reach |= {side: max(world.head(side).n, reach.get(of, 0)) for side, of in SIDES.items()}
     for row, batch, homes in prescribed(scenario, world):
-        tables["bronze"].append(row)
-        for table in homes:
-            if table in tables and batch.n <= reach[table]:
+        for table in ("bronze", *homes):
+            if table in tables and batch.n <= reach.get(table, batch.n):
                 tables[table].append(row)
     return tables
 
 
 def prescribed(scenario: Scenario, world: World) -> Iterator[tuple[int, Commit, tuple[str, ...]]]:
-    """Each event, its batch, and the tables that it belongs to. They depend only on bronze's
-    present log."""
+    """Each event, its batch, and the tables that it belongs to. They depend only on bronze and on
+    the operations in force."""
     closed, folded = -1, -1
-    drains = list(world.head("bronze").drains)
+    drains = list(in_force(world.log("control")))
     for row, batch in batches(world):
         while drains and drains[0][1] < batch.n:
             closed = folded
@@ -120,9 +163,17 @@ def prescribed(scenario: Scenario, world: World) -> Iterator[tuple[int, Commit, 
             yield row, batch, ("silver", "gold")
 
 
+def bronze_to_be(world: World) -> Log:
+    """Bronze's log. If it awaits a reset: up to the version that it goes back to."""
+    log, reset = world.log("bronze"), reset_of(world.log("control"), "bronze")
+    if reset is None or not awaits(world, "bronze"):
+        return log
+    return log[: dict(reset.wanted)["bronze"] + 1] or (Commit(),)
+
+
 def batches(world: World) -> Iterator[tuple[int, Commit]]:
     """Each event up to bronze's end, with the commit that brought it in."""
-    past = reversed([commit for _, commit in lineage(world.log("bronze"))])
+    past = reversed([commit for _, commit in lineage(bronze_to_be(world))])
     # If a rebuild of bronze was published, one commit stands for its first batches.
     commits = [c for c in past if c.kind == "data" or (c.kind == "reset" and c.origin == EMPTIED)]
     files = sequenced(world)
@@ -133,7 +184,7 @@ def batches(world: World) -> Iterator[tuple[int, Commit]]:
 
 def count_faults(world: World, due: dict[str, list[int]]) -> Iterator[Violation]:
     """A dense table counts its own rows and the rows of its side table, up to the same n."""
-    if world.head("bronze").counts[0] != world.head("bronze").end:
+    if "bronze" in due and world.head("bronze").counts[0] != world.head("bronze").end:
         yield Violation("damage", "bronze miscounts")
     position = {row: commit.n for row, commit in batches(world)}
     for side, dense in SIDES.items():
@@ -149,7 +200,7 @@ def count_faults(world: World, due: dict[str, list[int]]) -> Iterator[Violation]
 
 def completion_faults(scenario: Scenario, state: State) -> Iterator[Violation]:
     """Once no driver has work, the running drivers of each table have processed all files, carried
-    out every intent and done every reset."""
+    out every operation and done every reset."""
     world = state.world
     tables = {table for driver in running(state.drivers) for table in driver.layer}
     bronze, silver, gold = (world.head(table) for table in ("bronze", "silver", "gold"))
@@ -157,12 +208,14 @@ def completion_faults(scenario: Scenario, state: State) -> Iterator[Violation]:
         yield Violation("stuck", "files are left unread")
     if any(awaits(world, table) for table in tables):
         yield Violation("stuck", "a reset is left open")
-    if "silver" in tables and silver.n != bronze.n:
+    if "silver" in tables and silver.n != bronze.n and not awaits(world, "bronze"):
         yield Violation("stuck", "stages are left behind")
-    if "gold" in tables and gold.n != silver.n and not awaits(world, "silver"):
+    if "gold" not in tables or awaits(world, "silver"):
+        return
+    if gold.n != silver.n:
         yield Violation("stuck", "stages are left behind")
-    if "gold" in tables and any(o > gold.operation for o, n in bronze.drains if n <= gold.n):
-        yield Violation("stuck", "an intent is left open")
+    if any(o > gold.operation for o, n in in_force(world.log("control")) if n <= gold.n):
+        yield Violation("stuck", "an operation is left open")
 
 
 def running(drivers: tuple[Driver, ...]) -> Iterator[Driver]:

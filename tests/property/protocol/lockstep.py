@@ -18,6 +18,7 @@ from headgate.declaration.kinds import kind_of
 from headgate.driver.runtime import PipelineRuntime
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import RESET, ControlTable
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.snapshot import tables_of
@@ -30,16 +31,24 @@ from tests.support.arrow_tables import NOON
 from tests.support.fake_stages import Record
 from tests.support.lake import declared, put
 
-READY = {"fence commit": "fence", "record": "files", "commit": "", "operation commit": "gold"}
+READY = {
+    "fence commit": "fence",
+    "record": "files",
+    "commit": "",
+    "decide commit": "control",
+    "ask commit": "control",
+    "operation commit": "gold",
+}
 """The steps at which a process of the model has a commit prepared, and the kind that the engine
 reports then; "" stands for the kind of the table."""
-AT_ONCE = ("intend commit", "ask commit", "reset commit")
+AT_ONCE = ("reset commit",)
 """The steps at which the engine passes no failpoint before its commit, so it cannot wait there."""
 WORDS = {
     "list": ("list",),
     "batch": ("refresh",),
-    "close": ("intend",),
-    "go": ("refresh", "survey"),
+    "double": ("refresh",),
+    "close": ("decide",),
+    "go": ("survey",),
 }
 """What a driver at rest may do next, and the steps of the model that begin it."""
 
@@ -52,8 +61,9 @@ class Mismatch(AssertionError):
 
 
 class Lockstep:
-    """``scripts`` are the words of the scenario's processes; only drivers have any. The first
-    process runs alone. At the end, the ``crew`` does the work that all others have left undone."""
+    """``scripts`` are the words of the scenario's processes: those of a driver, and the number of
+    the savepoint, oldest first, for a reread. The first ``alone`` processes run alone. At the end,
+    the ``crew`` does the work that all others have left undone."""
 
     def __init__(
         self,
@@ -61,8 +71,9 @@ class Lockstep:
         scenario: Scenario,
         scripts: Sequence[str],
         crew: Sequence[str] = ("fused",),
+        alone: int = 1,
     ) -> None:
-        roles, self._crew = (*scenario.roles, *crew), len(crew)
+        roles, self._crew, self._alone = (*scenario.roles, *crew), len(crew), alone
         self.scenario = replace(scenario, roles=roles, recorded=False, drains=9)
         self.world = World()
         self.pipeline = declared(folder)
@@ -73,8 +84,10 @@ class Lockstep:
         PipelineRuntime(spark, self.pipeline, self.layout, LAYERS).create()
         tables = tables_of(self.layout, self.pipeline.name)
         self._tables = {kind_of(table.name).name: table for table in tables}
+        self._control = ControlTable(self._tables["control"].reader())
         most = len(scenario.events)
-        rest = (f"list {'batch ' * most}{'go ' * most}" for _ in crew)
+        work = f"list {'batch ' * most}{'go ' * most}"
+        rest = (work if role in DRIVERS else "" for role in crew)
         self._scripts = [script.split() for script in (*scripts, *rest)]
         self._words = [list(script) for script in self._scripts]
         self.drivers = list(self.scenario.processes())
@@ -95,14 +108,15 @@ class Lockstep:
             elif role == "rebuild":
                 process.empty_gold(epoch)
             else:
-                process.go_back(epoch, reread=role == "reread")
+                process.go_back(epoch, self._savepoint(number), reread=role == "reread")
 
         return play
 
     def play(self, schedule: Iterable[tuple[int, Move]]) -> None:
         """Run the moves of ``schedule``. Moves of processes that have ended are skipped."""
         with self._theatre.opened():
-            self._run(0)
+            for number in range(self._alone):
+                self._run(number)
             for number, move in schedule:
                 if self._may_move(number):
                     getattr(self, move)(number)
@@ -131,8 +145,14 @@ class Lockstep:
         """Have a process take its epoch, if it has none."""
         driver = self.drivers[number]
         if driver.at == "lease":
-            at = -1 if driver.role == "reread" else 0
-            self.world, self.drivers[number] = self._options(self.world, driver)[at]
+            options = self._options(self.world, driver)
+            self.world, self.drivers[number] = options[self._savepoint(number)]
+
+    def _savepoint(self, number: int) -> int:
+        """The place of the savepoint that a process restores among all, newest first."""
+        if self.drivers[number].role != "reread":
+            return 0
+        return -1 - int("".join(self._scripts[number]) or 0)
 
     def _may_move(self, number: int) -> bool:
         driver = self.drivers[number]
@@ -195,13 +215,13 @@ class Lockstep:
                     world, _ = to_rest(self.scenario, world, saving)
                     break
                 begins = WORDS[word]
-                # Of several ranges, take the shortest.
-                options = [option for option in options if option[1].at in begins][-1:]
+                options = [option for option in options if option[1].at in begins]
                 if not options:
                     break
-            elif driver.at == "lease" and driver.role == "reread":
-                options = options[-1:]  # a reread takes the oldest savepoint, a restore the latest
-            world, driver = options[0]
+                # Of several ranges, take the shortest.
+                options = options[-2:] if word == "double" else options[-1:]
+            at = self._savepoint(number) if driver.at == "lease" else 0
+            world, driver = options[at]
         return world, driver, words
 
     def _options(self, world: World, driver: Driver) -> list[tuple[World, Driver]]:
@@ -245,7 +265,7 @@ class Lockstep:
             if (at := table.version) != version:
                 raise self._mismatch(number, f"{kind} is at version {at}, not {version}")
             if kind == changed:
-                found, wanted = position(kind, state), told(kind, self.world.head(kind))
+                found, wanted = self._position(kind, state), told(kind, self.world.head(kind))
                 if found != wanted:
                     raise self._mismatch(number, f"{kind} is at {found}, not {wanted}")
 
@@ -256,6 +276,17 @@ class Lockstep:
             f"committed {player.committed}, ended: {player.ended} {player.error!r}"
         )
 
+    def _position(self, kind: str, state: State) -> Commit:
+        found = position(kind, state)
+        if (kind, found.kind) != ("control", "data"):
+            return found
+        decision = self._control.refresh().rows[-1]
+        (source,) = self.pipeline.sources
+        if decision.kind == RESET:
+            void = tuple(decision.document["void"].get(source, ()))
+            return told(kind, found._replace(kind="intent", void=void))
+        return told(kind, found._replace(kind="drain", position=decision.position[source].n))
+
 
 def position(kind: str, state: State) -> Commit:
     """The state of one of the engine's tables in the model's terms: each event is a file of its
@@ -263,16 +294,14 @@ def position(kind: str, state: State) -> Commit:
     payload = state.payload
     read = payload if isinstance(payload, BronzePayload) else BronzePayload()
     said = Commit(
-        kind="intent" if (kind, state.kind) == ("bronze", "operation") else state.kind,
+        kind=state.kind,
         epoch=state.epoch,
         generation=state.generation,
         since=state.from_n,
         n=state.n,
         end=state.n if kind == "files" else read.sequence,
         operation=state.operation,
-        drains=tuple((o.number, o.n) for o in read.operations),
         origin=EMPTIED if state.origin is None else state.origin,
-        asked=read.reset_commit or EMPTIED,
     )
     if isinstance(payload, GoldPayload) and payload.closed_through is not None:
         minutes = (payload.closed_through - commit_time(NOON)) // 60_000_000
@@ -285,6 +314,8 @@ def told(kind: str, commit: Commit) -> Commit:
     counts, and without those that only data commits have."""
     if commit.kind != "data":
         commit = commit._replace(since=0)
+    if kind == "control":
+        commit = commit._replace(origin=EMPTIED)
     return commit._replace(app=False, added=(), removed=(), counts=(0, 0), definition=0, wanted=())
 
 

@@ -6,37 +6,41 @@ from collections.abc import Iterator
 
 from tests.property.protocol.delta import World
 from tests.property.protocol.past import live_files
-from tests.property.protocol.routing import carried_out, onward
+from tests.property.protocol.routing import carried_out, onward, reading_decisions
 from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import Driver, Scenario, Successor
 
 DOWNSTREAM = {"bronze": "silver", "silver": "gold"}
 
 
-def intend(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Refresh bronze, to write the next intent into its log."""
-    log = world.log("bronze")
+def decide(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """Refresh control, to append a decision to it."""
+    log = world.log("control")
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")
     else:
-        yield world, driver._replace(at="intend commit", handle=len(log) - 1)
+        yield world, driver._replace(at="decide position", handle=len(log) - 1)
 
 
-def intend_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Intent o gets a place in bronze's order: after batch n, before batch n + 1."""
-    state = world.log("bronze")[driver.handle]
-    number, carried = state.operation + 1, state.drains
-    if not scenario.keeps(Rule.CLOSINGS_CARRIED):
-        carried = ()
-    entry = state.without_data("intent", driver.epoch)
-    entry = entry._replace(operation=number, drains=(*carried, (number, state.n)))
-    entry = entry._replace(app=scenario.keeps(Rule.INTENT_FENCED))
-    after = world.commit("bronze", driver.handle, entry)
+def decide_position(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """The operation takes place after the last batch of bronze, to which only this driver
+    commits."""
+    of = "bronze" if scenario.keeps(Rule.POSITION_OF_BRONZE) else "gold"
+    driver = driver._replace(target=world.head(of).n, upto=world.head("bronze").n)
+    yield world, driver._replace(at="decide commit")
+
+
+def decide_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """One more decision: an operation, with its place in the order of batches."""
+    state = world.log("control")[driver.handle]
+    entry = state.without_data("drain", driver.epoch)
+    entry = entry._replace(n=state.n + 1, position=driver.target)
+    entry = entry._replace(app=scenario.keeps(Rule.DECISION_FENCED))
+    after = world.commit("control", driver.handle, entry)
     if after is None:
         yield world, driver.end("refused")
     else:
-        driver = driver._replace(upto=entry.n, drains=entry.drains)
-        yield after, onward(scenario, after, driver)
+        yield after, reading_decisions(driver)
 
 
 def operate(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -49,7 +53,7 @@ def operate(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
 
 
 def operation_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Close every window that gold holds: one commit with the second app transaction o."""
+    """Close every window that gold holds: one commit that records the operation."""
     log = world.log("gold")[: driver.handle + 1]
     if driver.target <= carried_out(scenario, log[-1]):
         yield world, onward(scenario, world, driver)

@@ -1,10 +1,15 @@
-"""What can be read from logs: files, batches, and resets that are requested and not done."""
+"""What can be read from logs: files, batches, decisions, and resets that are decided and not
+done."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
-from tests.property.protocol.delta import Commit, Log, Rows, World
+from tests.property.protocol.delta import Commit, Drains, Log, Rows, World
+
+DECISIONS = ("drain", "intent")
+"""The kinds of commits of control: an operation that closes windows is decided, or resets are."""
 
 
 def live_files(log: Log) -> tuple[str, ...]:
@@ -51,18 +56,58 @@ def rows_of(world: World, found: list[Commit], after: int, upto: int) -> Rows:
     return rows
 
 
-def asked_for(world: World, bronze: Commit | None = None) -> Commit | None:
-    """The last commit that requested resets, as recorded in bronze's last commit or in
-    ``bronze``."""
-    asked = (bronze or world.head("bronze")).asked
-    return world.log("bronze")[asked] if asked >= 0 else None
+def decisions(control: Log) -> Iterator[Commit]:
+    """Every decision, newest first."""
+    return (commit for commit in reversed(control) if commit.kind in DECISIONS)
 
 
-def awaits(
-    world: World, table: str, state: Commit | None = None, bronze: Commit | None = None
-) -> bool:
-    """Whether a reset of a table is requested and not done: now, or according to two commits."""
-    intent = asked_for(world, bronze)
-    if intent is None or table == "bronze" or table not in dict(intent.wanted):
-        return False
-    return (state or world.head(table)).generation < intent.generation
+def resets(control: Log) -> Iterator[Commit]:
+    """Every decision of a reset, newest first."""
+    return (one for one in decisions(control) if one.kind == "intent")
+
+
+def operations(control: Log) -> Iterator[Commit]:
+    """Every decision of an operation, newest first."""
+    return (one for one in decisions(control) if one.kind == "drain")
+
+
+def reset_of(control: Log, table: str, *, by_table: bool = True) -> Commit | None:
+    """The newest reset that names ``table``. ``by_table``: also if a newer one does not."""
+    some = resets(control) if by_table else islice(resets(control), 1)
+    return next((one for one in some if table in dict(one.wanted)), None)
+
+
+def awaits(world: World, table: str, state: Commit | None = None, *, by_table: bool = True) -> bool:
+    """Whether a reset of a table is decided and not done: now, or if its state were ``state``."""
+    reset = reset_of(world.log("control"), table, by_table=by_table)
+    return reset is not None and (state or world.head(table)).generation < reset.generation
+
+
+def void_after(control: Log) -> tuple[int, ...]:
+    """The operations that are not in force: the newest reset names them all."""
+    return next((one.void for one in resets(control)), ())
+
+
+def in_force(control: Log) -> Drains:
+    """The number of every operation that is in force, with its position, oldest first."""
+    void = void_after(control)
+    found = ((one.n, one.position) for one in operations(control))
+    return tuple(one for one in found if one[0] not in void)[::-1]
+
+
+def descends(world: World, then: Commit) -> bool:
+    """Whether the batches that bronze had in a state are those that it has now. A batch is known by
+    bronze's generation at its commit and by its number."""
+    targets = {
+        one.generation: world.log("bronze")[dict(one.wanted)["bronze"]]
+        for one in resets(world.log("control"))
+        if "bronze" in dict(one.wanted)
+    }
+    generation, n = then.generation, then.n
+    while generation in targets and targets[generation].n >= n:
+        generation = targets[generation].generation
+    present, limit = max(targets, default=0), n
+    while present != generation and present in targets:
+        limit = min(limit, targets[present].n)
+        present = targets[present].generation
+    return present == generation and limit >= n

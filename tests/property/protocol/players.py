@@ -15,11 +15,12 @@ from datetime import datetime, timedelta
 from headgate.declaration.kinds import kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.resets import Resets, ResetTarget, decide_reset
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create_savepoint, savepoints
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable, position_of
 from headgate.lake.tables.snapshot import tables_of
 from tests.property.protocol.scenario import EVERY_TABLE
 from tests.support.failing import Died, passing
@@ -48,7 +49,7 @@ class Process(Lake):
     def drive(self, layers: Sequence[str], epoch: int, words: Sequence[str]) -> None:
         self.epoch = epoch - 1
         self.start(layers)
-        if layers != ("gold",):
+        if "bronze" in layers:
             self.catch_up()
         for word in words:
             failpoint(REST)
@@ -62,16 +63,15 @@ class Process(Lake):
             elif word == "go":
                 self.catch_up()
             elif "bronze" in layers and self.position < self.last_sequence:
-                self.ingest(self.position + 1)
+                self.ingest(self.position + (2 if word == "double" else 1))
                 self.catch_up()
 
     def take(self) -> None:
         create_savepoint(self.layout, self.pipeline, self.clock())
 
-    def go_back(self, epoch: int, *, reread: bool) -> None:
+    def go_back(self, epoch: int, at: int, *, reread: bool) -> None:
         found = [s for s in savepoints(self.layout) if isinstance(s, Savepoint)]
-        savepoint = found[-1 if reread else 0]
-        restore_savepoint(self.layout, self.pipeline, savepoint, epoch, self.clock(), reread=reread)
+        restore_savepoint(self.layout, self.pipeline, found[at], epoch, self.clock(), reread=reread)
 
     def empty_gold(self, epoch: int) -> None:
         """Reset gold and its late rows to empty tables, so that they are rebuilt."""
@@ -79,11 +79,16 @@ class Process(Lake):
         tables = [found[name] for name in EVERY_TABLE]
         for table in tables:
             table.fence(epoch)
-        resets, now = Resets(found["bronze"]), self.clock()
-        resets.carry_out(tables, now)
-        emptied = {found[name].name: ResetTarget() for name in ("late", "gold")}
-        intend_reset(found["bronze"], emptied, now, why="a test")
-        resets.carry_out(tables, now)
+        control, now = ControlTable(found["control"]), self.clock()
+        decide_reset(
+            control,
+            {found[name].name: ResetTarget() for name in ("late", "gold")},
+            position_of(dict.fromkeys(self.pipeline.sources, found["bronze"])),
+            now,
+            why="a test",
+            void=control.refresh().void,
+        )
+        Resets(control).carry_out(tables, now)
 
 
 class Player:

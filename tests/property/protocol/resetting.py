@@ -1,23 +1,30 @@
-"""Resets: one commit of bronze requests them, and one commit of each table carries one out."""
+"""Resets: one decision asks for them, and one commit of each table carries one out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tests.property.protocol.delta import EMPTIED, Commit, Log, Versions, World
-from tests.property.protocol.past import asked_for, awaits, lineage, live_files
+from tests.property.protocol.past import (
+    awaits,
+    descends,
+    live_files,
+    operations,
+    reset_of,
+    resets,
+    void_after,
+)
 from tests.property.protocol.routing import built, carrying_out
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import SIDES, Driver, Scenario, Successor
+from tests.property.protocol.scenario import BUILT, SIDES, Driver, Scenario, Successor
 
 
 def ask(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Refresh bronze, to write the intent into its log."""
-    log, savepoint = world.log("bronze"), dict(driver.versions)
-    leaves_bronze = driver.role == "restore" and scenario.keeps(Rule.SAME_PAST)
+    """Refresh control, to append the decision to it."""
+    log = world.log("control")
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")
-    elif leaves_bronze and not is_past(world, savepoint.get("bronze", driver.handle)):
+    elif scenario.keeps(Rule.SAME_PAST) and not has_past(scenario, world, driver):
         yield world, driver.end("done: bronze has another past")
     elif not scenario.keeps(Rule.ASKED_ANEW) and is_open(scenario, world, driver):
         yield world, carrying_out(driver, "prove")
@@ -26,51 +33,72 @@ def ask(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]
 
 
 def ask_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """The intent: it raises the generation and names all tables that have to go back."""
-    log = world.log("bronze")[: driver.handle + 1]
+    """The decision: it raises the generation, and names all tables that have to go back and all
+    operations that are not in force after it."""
+    log = world.log("control")[: driver.handle + 1]
     wanted = wanted_by(scenario, driver)
     remaining: Versions = ()
-    if not scenario.keeps(Rule.ONE_INTENT):
+    if not scenario.keeps(Rule.ONE_DECISION):
         wanted, remaining = wanted[:1], wanted[1:]
-    entry = log[-1].without_data("reset", driver.epoch)._replace(origin=driver.handle)
-    if "bronze" in dict(wanted):
-        entry = back(scenario, log, dict(wanted)["bronze"], driver.epoch)
-    if "bronze" in dict(wanted) and not scenario.keeps(Rule.REREAD_ATOMIC):
-        remaining, entry = wanted[1:], entry._replace(asked=log[-1].asked)
-    else:
-        version = len(world.log("bronze"))
-        generation = log[-1].generation + 1
-        entry = entry._replace(asked=version, wanted=wanted, generation=generation)
-    entry = entry._replace(app=scenario.keeps(Rule.INTENT_FENCED))
-    after = world.commit("bronze", driver.handle, entry)
+    entry = (
+        log[-1]
+        .without_data("intent", driver.epoch)
+        ._replace(
+            n=log[-1].n + 1,
+            generation=log[-1].generation + 1,
+            wanted=wanted,
+            void=void_of(scenario, log, driver),
+            origin=dict(driver.versions).get("control", EMPTIED),
+            app=scenario.keeps(Rule.DECISION_FENCED),
+        )
+    )
+    after = world.commit("control", driver.handle, entry)
     if after is None:
         yield world, driver.end("refused")
     elif remaining:
-        yield after, carrying_out(driver._replace(versions=remaining), "ask")
+        left = tuple(one for one in driver.versions if one not in wanted)
+        yield after, carrying_out(driver._replace(versions=left), "ask")
     else:
         yield after, carrying_out(driver._replace(versions=wanted), "prove")
 
 
+def void_of(scenario: Scenario, control: Log, driver: Driver) -> tuple[int, ...]:
+    """The operations that are not in force after a reset: those that were not at the savepoint,
+    and, of later ones, all if bronze goes back, otherwise those that are not in force now."""
+    now = void_after(control)
+    if driver.role == "rebuild":
+        return now
+    then = control[: dict(driver.versions)["control"] + 1]
+    later = {one.n for one in operations(control) if one.n > then[-1].n}
+    if driver.role == "restore" or not scenario.keeps(Rule.VOID_LATER):
+        later &= set(now)
+    before = set(void_after(then) if scenario.keeps(Rule.VOID_AGAIN) else ())
+    if not scenario.keeps(Rule.IN_FORCE_AGAIN):
+        before |= set(now)
+    return tuple(sorted(before | later))
+
+
 def reset(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Refresh the next table. Is a reset of it requested and not done?"""
+    """Refresh the next table. Is a reset of it decided and not done?"""
     table = driver.tables[0]
     log = world.log(table)
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")
-    elif awaits(world, table):
-        asked = world.head("bronze").asked
+    elif awaits(world, table, by_table=scenario.keeps(Rule.NEWEST_BY_TABLE)):
+        by_table = scenario.keeps(Rule.NEWEST_BY_TABLE)
+        asked = reset_of(world.log("control"), table, by_table=by_table)
         yield world, driver._replace(at="reset commit", handle=len(log) - 1, asked=asked)
     else:
         yield world, past_reset(driver)
 
 
 def reset_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    table = driver.tables[0]
-    intent = world.log("bronze")[driver.asked]
+    table, asked = driver.tables[0], driver.asked
+    assert asked is not None
     log = world.log(table)[: driver.handle + 1]
-    entry = back(scenario, log, dict(intent.wanted)[table], driver.epoch)
+    entry = back(scenario, log, dict(asked.wanted)[table], driver.epoch)
     if scenario.keeps(Rule.NEW_GENERATION):
-        entry = entry._replace(generation=intent.generation)
+        entry = entry._replace(generation=asked.generation)
     after = world.commit(table, driver.handle, entry)
     if after is None:
         yield world, driver.end("refused")
@@ -80,7 +108,7 @@ def reset_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[S
 
 def past_reset(driver: Driver) -> Driver:
     """Continue with the next table, or after the last one with ``then``."""
-    driver = driver._replace(handle=0, asked=-1, tables=driver.tables[1:])
+    driver = driver._replace(handle=0, asked=None, tables=driver.tables[1:])
     if driver.tables:
         return driver._replace(at="reset")
     return driver._replace(at=driver.then, then="")
@@ -88,9 +116,9 @@ def past_reset(driver: Driver) -> Driver:
 
 def prove(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """A restore succeeds if every table has the files of its target version."""
-    for table, version in driver.versions:
+    for table, version in wanted_by(scenario, driver):
         then = files_at(world.log(table), version)
-        if table != "bronze" and sorted(live_files(world.log(table))) != sorted(then):
+        if sorted(live_files(world.log(table))) != sorted(then):
             yield world, driver.end(f"{table} is not what was wanted")
             return
     yield world, driver.end("done")
@@ -108,7 +136,6 @@ def back(scenario: Scenario, log: Log, version: int, epoch: int) -> Commit:
             counts=held.counts,
             operation=held.operation,
             closed=held.closed,
-            drains=held.drains,
         )
     now, then = live_files(log), files_at(log, version)
     return state.without_data("reset", epoch)._replace(
@@ -116,7 +143,6 @@ def back(scenario: Scenario, log: Log, version: int, epoch: int) -> Commit:
         removed=tuple(path for path in now if path not in then),
         generation=held.generation,
         origin=version,
-        asked=held.asked,
     )
 
 
@@ -125,20 +151,30 @@ def files_at(log: Log, version: int) -> tuple[str, ...]:
 
 
 def wanted_by(scenario: Scenario, driver: Driver) -> Versions:
-    """The resets that this process requests; bronze is the first, if it is among them."""
+    """The resets that this process asks for."""
     sides = SIDES if not scenario.keeps(Rule.SIDES_TOO) else ()
-    stay = {"files", "bronze"} if driver.role == "restore" else {"files"}
-    return tuple(one for one in driver.versions if one[0] not in {*stay, *sides})
+    stay = {"bronze"} if driver.role == "restore" else set()
+    return tuple(one for one in driver.versions if one[0] in {*BUILT} - {*stay, *sides})
 
 
-def is_past(world: World, version: int) -> bool:
-    """Whether bronze's present batches are those that it had at ``version``."""
-    return version in (at for at, _ in lineage(world.log("bronze")))
+def has_past(scenario: Scenario, world: World, driver: Driver) -> bool:
+    """Whether bronze stays as it was for this process: it goes back as well, or its present batches
+    go on from those of the savepoint."""
+    if driver.role != "restore" or "bronze" not in dict(driver.versions):
+        return True
+    savepoint = dict(driver.versions)
+    then = world.log("bronze")[savepoint["bronze"]]
+    if scenario.keeps(Rule.BATCH_IDENTITY):
+        return descends(world, then)
+    last = world.log("control")[savepoint["control"]].n
+    later = (dict(one.wanted) for one in resets(world.log("control")) if one.n > last)
+    back_to = (world.log("bronze")[one["bronze"]].n for one in later if "bronze" in one)
+    return all(n >= then.n for n in back_to)
 
 
 def is_open(scenario: Scenario, world: World, driver: Driver) -> bool:
-    """Whether the same resets were requested before and a table still awaits one."""
-    intent = asked_for(world)
-    if intent is None or intent.wanted != wanted_by(scenario, driver):
+    """Whether the same resets were asked for before and a table still awaits one."""
+    last = next(resets(world.log("control")), None)
+    if last is None or last.wanted != wanted_by(scenario, driver):
         return False
     return any(awaits(world, table) for table in built(driver))

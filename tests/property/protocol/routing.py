@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.property.protocol.delta import Commit, World
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import SIDES, TAKEN_BACK, UPSTREAM, Driver, Scenario
+from tests.property.protocol.scenario import BUILT, SIDES, TAKEN_BACK, Driver, Scenario
 
 
 def onward(
@@ -56,21 +56,27 @@ def stage_of(scenario: Scenario, driver: Driver, dense: str, target: int) -> Dri
 
 
 def carried_out(scenario: Scenario, gold: Commit) -> int:
-    return gold.operation if scenario.keeps(Rule.OPERATION_TRANSACTION) else 0
+    return gold.operation if scenario.keeps(Rule.OPERATION_ONCE) else 0
 
 
 def is_due(scenario: Scenario, world: World, driver: Driver) -> bool:
-    """Whether a reset was requested after this driver fenced its tables."""
-    moved = world.head("bronze").generation != driver.generation
+    """Whether a reset was decided after this driver fenced its tables."""
+    moved = world.head("control").generation != driver.generation
     return scenario.keeps(Rule.RESET_ENDS) and moved
 
 
 def carrying_out(driver: Driver, then: str) -> Driver:
-    """Carry out the resets of a process's tables, side tables first, and then continue at
-    ``then``."""
+    """Carry out the resets of a process's tables, and then continue at ``then``."""
     return driver._replace(at="reset", tables=built(driver), then=then)
 
 
 def built(driver: Driver) -> tuple[str, ...]:
-    """The tables of a process that are built from others: those that may be reset."""
-    return tuple(table for table in driver.layer if table in UPSTREAM)
+    """The tables of a process that may be reset, bronze first, side tables before dense ones."""
+    return tuple(table for table in BUILT if table in driver.layer)
+
+
+def reading_decisions(driver: Driver) -> Driver:
+    """The driver knows the position of its bronze: read control second, then bring the stages
+    there. The job of one layer reads both when it is at rest."""
+    is_fused = {"bronze", "silver"} <= {*driver.layer}
+    return driver._replace(at="survey decisions") if is_fused else driver.resting()

@@ -6,22 +6,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.property.protocol.delta import Closings, Commit, Versions, World
+from tests.property.protocol.delta import Commit, Drains, Versions, World
 from tests.property.protocol.rules import Rule
 
 SIDES = {"quarantine": "silver", "late": "gold"}
 UPSTREAM = {"silver": "bronze", "quarantine": "bronze", "gold": "silver", "late": "silver"}
-UPWARDS = ("gold", "late", "silver", "quarantine", "bronze", "files")
-EVERY_TABLE = ("files", "bronze", "quarantine", "silver", "late", "gold")
+UPWARDS: tuple[str, ...] = ("gold", "late", "silver", "quarantine", "control", "bronze", "files")
+"""The order in which a savepoint reads them. Control tells which operations it contains."""
+BUILT: tuple[str, ...] = ("bronze", "quarantine", "silver", "late", "gold")
+"""The tables that may be reset, in the order in which they are."""
+EVERY_TABLE: tuple[str, ...] = ("control", "files", *BUILT)
 LAYERS = {
     "fused": EVERY_TABLE,
-    "bronze": ("files", "bronze"),
+    "bronze": ("control", "files", "bronze"),
     "silver": ("quarantine", "silver"),
     "gold": ("late", "gold"),
     # Not drivers. ``reread`` is a restore that also takes bronze back; ``rebuild`` empties gold; a
     # savepoint only reads.
-    "restore": UPWARDS,
-    "reread": UPWARDS,
+    "restore": EVERY_TABLE[::-1],
+    "reread": EVERY_TABLE[::-1],
     "rebuild": EVERY_TABLE,
     "savepoint": (),
 }
@@ -49,12 +52,13 @@ LEFT_OUT = Event(outcomes=("left out",))
 
 @dataclass(frozen=True)
 class Scenario:
-    """``history``: the work that one driver of role ``before`` has done: batch | close | savepoint.
-    A batch in it is one event. ``roles``: one process each; a later one may start at any moment,
-    whatever the earlier ones are doing. ``finish``: the crews that run undisturbed, in this order,
-    after all processes died; every crew is tried. ``recorded``: the files log holds all files from
-    the start. ``drains``, ``compactions``: how many of them the drivers may do. ``copies``: a copy
-    of every savepoint is made and runs as well."""
+    """``history``: the work that one driver of role ``before`` has done: batch (one event) |
+    double (a batch of two) | close | savepoint | reread N, the number of a savepoint, oldest first.
+    ``roles``: one process each; a later one may start at any moment, whatever the earlier ones are
+    doing. ``finish``: the crews that run undisturbed, in this order, after all processes died;
+    every crew is tried. ``recorded``: the files log holds all files from the start. ``drains``,
+    ``compactions``: how many of them the drivers may do. ``copies``: a copy of every savepoint is
+    made and runs as well."""
 
     events: tuple[Event, ...]
     roles: tuple[str, ...] = ("fused", "fused")
@@ -79,6 +83,8 @@ class Scenario:
         if role != "savepoint":
             return driver
         order = UPWARDS if self.keeps(Rule.CUT_UPWARDS) else UPWARDS[::-1]
+        if not self.keeps(Rule.CUT_DECISIONS):
+            order = (*(table for table in order if table != "control"), "control")
         return driver._replace(at="cut", tables=order)
 
     def processes(self) -> tuple[Driver, ...]:
@@ -105,7 +111,7 @@ class Driver(NamedTuple):
     tables: tuple[str, ...] = ()  # still to do in this phase
     handle: int = 0
     upto: int = 0  # n of the table above its stages, as it was read
-    drains: Closings = ()  # as they were read
+    drains: Drains = ()  # as they were read
     target: int = 0  # n that its stages go to in this step
     lower: int = 0
     closed: int = -1
@@ -114,9 +120,9 @@ class Driver(NamedTuple):
     staged: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     counts: tuple[int, int] = (0, 0)
-    asked: int = -1  # the version of bronze with the intent that it carries out
+    asked: Commit | None = None  # the decision of the reset that it carries out
     then: str = ""  # the step after the resets that it carries out
-    generation: int = 0  # bronze's, as it was when this driver fenced its tables
+    generation: int = 0  # control's, as it was when this driver fenced its tables
     versions: Versions = ()  # a savepoint: the versions that it has read; a restore: its targets
 
     @property

@@ -16,6 +16,7 @@ from tests.property.protocol.invariants import (
     content_faults,
     driver_faults,
     faults,
+    force_faults,
     has_failed,
     log_faults,
 )
@@ -94,14 +95,15 @@ class Space:
         return (*log_faults(there), *self.violations_of_essence(essence(there)))
 
     def _violations_of_essence(self, world: World) -> tuple[Violation, ...]:
-        return (*content_faults(self.scenario, world), *finish(self.scenario, world))
+        there = self.scenario, world
+        return (*force_faults(world), *content_faults(*there), *finish(*there))
 
     def _driver_faults(self, drivers: Numbers) -> tuple[Violation, ...]:
         return tuple(driver_faults(tuple(self._driver[number] for number in drivers)))
 
 
 def explore(
-    scenario: Scenario, kinds: frozenset[str] = ALL_KINDS, max_states: int = 400_000
+    scenario: Scenario, kinds: frozenset[str] = ALL_KINDS, max_states: int = 1_500_000
 ) -> Findings:
     """Breadth first, so that a trace is as short as can be. Stops at the first violation of one
     of ``kinds``."""

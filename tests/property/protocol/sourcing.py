@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.property.protocol.delta import World
-from tests.property.protocol.past import awaits
+from tests.property.protocol.past import awaits, in_force, operations
 from tests.property.protocol.routing import carried_out, is_due, onward
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import TAKEN_BACK, Driver, Scenario, Successor
+from tests.property.protocol.scenario import TAKEN_BACK, UPSTREAM, Driver, Scenario, Successor
 
 
 def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -17,46 +17,54 @@ def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor
     if is_due(scenario, world, driver):
         yield world, driver.end(TAKEN_BACK)
         return
-    bronze = world.head("bronze")
     if "bronze" in driver.layer:
         yield from plan_source(scenario, world, driver)
-        if sum(c.kind == "intent" for c in world.log("bronze")) < scenario.drains:
-            yield world, driver._replace(at="intend")
-    elif driver.role == "silver" and bronze.n > world.head("silver").n:
-        driver = driver._replace(upto=bronze.n, drains=bronze.drains)
-        yield world, onward(scenario, world, driver)
-    elif driver.role == "gold" and has_work(scenario, world):
-        first = "survey" if scenario.keeps(Rule.CLOSINGS_READ_LAST) else "survey operations"
-        yield world, driver._replace(at=first)
+        if len(decided(world)) < scenario.drains:
+            yield world, driver._replace(at="decide")
+    elif has_work(scenario, world, driver):
+        last = scenario.keeps(Rule.DECISIONS_READ_LAST)
+        yield world, driver._replace(at="survey" if last else "survey decisions")
     if sum(c.kind == "maintenance" for log in world.logs for c in log) < scenario.compactions:
         for table in ("bronze", "silver"):
             if table in driver.layer:
                 yield world, driver._replace(at="compact", tables=(table,))
 
 
-def has_work(scenario: Scenario, world: World) -> bool:
-    """Whether there are batches or an operation that gold has yet to do."""
-    gold, drains = world.head("gold"), world.head("bronze").drains
-    if awaits(world, "silver") and scenario.keeps(Rule.GOLD_WAITS):
+def decided(world: World) -> list[int]:
+    """The numbers of all operations that were ever decided."""
+    return [one.n for one in operations(world.log("control"))]
+
+
+def has_work(scenario: Scenario, world: World, driver: Driver) -> bool:
+    """Whether there are batches or an operation that the job of one layer has yet to do."""
+    above = UPSTREAM[driver.role]
+    waits = Rule.SILVER_WAITS if driver.role == "silver" else Rule.GOLD_WAITS
+    by_table = scenario.keeps(Rule.NEWEST_BY_TABLE)
+    if awaits(world, above, by_table=by_table) and scenario.keeps(waits):
         return False
-    due = any(n <= gold.n for number, n in drains if number > carried_out(scenario, gold))
-    return due or world.head("silver").n > gold.n
-
-
-def survey(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """Gold's job reads two tables that other jobs write. First: the position of silver."""
-    driver = driver._replace(upto=world.head("silver").n)
-    last = not scenario.keeps(Rule.CLOSINGS_READ_LAST)
-    yield (
-        world,
-        onward(scenario, world, driver) if last else driver._replace(at="survey operations"),
+    state = world.head(driver.role)
+    return world.head(above).n > state.n or (
+        driver.role == "gold"
+        and any(
+            n <= state.n and number > carried_out(scenario, state)
+            for number, n in in_force(world.log("control"))
+        )
     )
 
 
-def survey_operations(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+def survey(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """The job of one layer reads two tables that other jobs write. First: the position of the table
+    above."""
+    driver = driver._replace(upto=world.head(UPSTREAM[driver.role]).n)
+    last = scenario.keeps(Rule.DECISIONS_READ_LAST)
+    then = driver._replace(at="survey decisions")
+    yield world, then if last else onward(scenario, world, driver)
+
+
+def survey_decisions(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Second: the operations up to this position."""
-    driver = driver._replace(drains=world.head("bronze").drains)
-    last = scenario.keeps(Rule.CLOSINGS_READ_LAST)
+    driver = driver._replace(drains=in_force(world.log("control")))
+    last = scenario.keeps(Rule.DECISIONS_READ_LAST) or "bronze" in driver.layer
     yield world, onward(scenario, world, driver) if last else driver._replace(at="survey")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tests.property.protocol.delta import Commit, Rows, World
 from tests.property.protocol.past import batches, live_files, rows_of
-from tests.property.protocol.routing import is_due, onward
+from tests.property.protocol.routing import is_due, onward, reading_decisions
 from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import (
     SIDES,
@@ -85,7 +85,8 @@ def commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
     if after is not None:
         if table == "bronze":
             after = after._replace(checkpoint=driver.batch[0])  # Spark's own lags one behind
-            driver = driver._replace(upto=entry.n, drains=entry.drains)
+            yield after, reading_decisions(driver._replace(upto=entry.n))
+            return
         yield after, onward(scenario, after, driver, driver.tables[1:])
     elif scenario.keeps(Rule.REFUSED_ENDS):
         yield world, driver.end("refused")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.property.protocol.delta import EMPTIED, Versions, World
-from tests.property.protocol.routing import built, carrying_out, onward
+from tests.property.protocol.routing import carrying_out, reading_decisions
 from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import (
     LAYERS,
@@ -21,7 +21,8 @@ def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
     """Take a new epoch from the lease, which may be taken from a driver that still runs."""
     epoch = world.epoch + 1 if scenario.keeps(Rule.RISING_EPOCH) else 1
     world = world._replace(epoch=epoch)
-    driver = driver._replace(epoch=epoch, at="fence", tables=driver.layer)
+    fences = (t for t in driver.layer if t != "control" or scenario.keeps(Rule.CONTROL_FENCED))
+    driver = driver._replace(epoch=epoch, at="fence", tables=tuple(fences))
     if driver.role in RESETTING:
         for wanted in choices(world, driver):
             chosen = driver._replace(versions=wanted)
@@ -34,7 +35,7 @@ def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
     if not scenario.keeps(Rule.START_AFTER_FENCE):
         driver = resume(scenario, world, driver)
     if not scenario.keeps(Rule.FENCE):
-        driver = driver._replace(at="start", generation=world.head("bronze").generation)
+        driver = driver._replace(at="start", generation=world.head("control").generation)
     yield world, driver
 
 
@@ -67,29 +68,29 @@ def fence_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[S
     remaining = driver.tables[1:]
     driver = driver._replace(at="fence", tables=remaining, handle=0)
     if not remaining:
-        generation = after.head("bronze").generation
+        generation = after.head("control").generation
         driver = fenced(scenario, driver._replace(generation=generation))
     yield after, driver
 
 
 def fenced(scenario: Scenario, driver: Driver) -> Driver:
     """No older process can write this process's tables any more: finish their resets and
-    continue."""
-    then = "ask" if driver.role in RESETTING else "start"
-    may_be_open = any(role in RESETTING for role in (*scenario.roles, driver.role))
-    rule = Rule.NOTHING_LEFT_OPEN if then == "ask" else Rule.RESET_AT_START
-    # A restore does not need to: it requests a reset of all tables, whatever was requested before.
-    if driver.role in ("restore", "reread") or not (may_be_open and scenario.keeps(rule)):
-        return driver._replace(at=then)
-    return carrying_out(driver, then) if built(driver) else driver._replace(at=then)
+    continue. A process that asks for resets need not: each table does the last one that names
+    it."""
+    if driver.role in RESETTING:
+        return driver._replace(at="ask")
+    may_be_open = any(role in RESETTING for role in scenario.roles)
+    if may_be_open and scenario.keeps(Rule.RESET_AT_START):
+        return carrying_out(driver, "start")
+    return driver._replace(at="start")
 
 
 def start(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Continue from bronze: its end for the next range, its n for the stages."""
     if scenario.keeps(Rule.START_AFTER_FENCE):
         driver = resume(scenario, world, driver)
-    catches_up = scenario.keeps(Rule.CATCH_UP_AT_START) and driver.role != "gold"
-    yield world, onward(scenario, world, driver) if catches_up else driver.resting()
+    catches_up = scenario.keeps(Rule.CATCH_UP_AT_START)
+    yield world, reading_decisions(driver) if catches_up else driver.resting()
 
 
 def resume(scenario: Scenario, world: World, driver: Driver) -> Driver:
@@ -99,6 +100,5 @@ def resume(scenario: Scenario, world: World, driver: Driver) -> Driver:
     return driver._replace(
         batch=(end, end),
         upto=bronze.n,
-        drains=bronze.drains,
         using=bronze.definition if pinned else driver.definition,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tests.property.protocol import operating, resetting, saving, sourcing, staging, starting
@@ -18,15 +18,16 @@ STEPS: dict[str, Step] = {
     "start": starting.start,
     "plan": sourcing.plan,
     "survey": sourcing.survey,
-    "survey operations": sourcing.survey_operations,
+    "survey decisions": sourcing.survey_decisions,
     "list": sourcing.list_files,
     "record": sourcing.record,
     "refresh": staging.refresh,
     "bound": staging.bound,
     "stage": staging.stage,
     "commit": staging.commit,
-    "intend": operating.intend,
-    "intend commit": operating.intend_commit,
+    "decide": operating.decide,
+    "decide position": operating.decide_position,
+    "decide commit": operating.decide_commit,
     "operate": operating.operate,
     "operation commit": operating.operation_commit,
     "compact": operating.compact,
@@ -35,6 +36,7 @@ STEPS: dict[str, Step] = {
     "ask commit": resetting.ask_commit,
     "prove": resetting.prove,
     "cut": saving.cut,
+    "confirm": saving.confirm,
 }
 BEFORE = -1
 """The name of the process that carries out a scenario's history."""
@@ -65,7 +67,9 @@ def played(scenario: Scenario, word: str, world: World, driver: Driver) -> tuple
     if word == "savepoint":
         world, _ = to_rest(scenario, world, scenario.process("savepoint", BEFORE))
         return world, driver
-    choice = {"batch": chosen_batch, "close": chosen_intent}[word]
+    if word.startswith("reread"):
+        return gone_back(scenario, world, int(word.removeprefix("reread ")))
+    choice = {"batch": batch_of(1), "double": batch_of(2), "close": chosen_operation}[word]
     options = driver_steps(scenario, world, driver)
     world, driver = next((w, moved) for _, w, moved in options if choice(driver, moved))
     return to_rest(scenario, world, driver)
@@ -78,9 +82,20 @@ def to_rest(scenario: Scenario, world: World, driver: Driver) -> tuple[World, Dr
     return world, driver
 
 
-def chosen_batch(before: Driver, after: Driver) -> bool:
-    return after.at == "refresh" and after.batch[1] == before.batch[1] + 1
+def gone_back(scenario: Scenario, world: World, savepoint: int) -> tuple[World, Driver]:
+    """A reread of a savepoint by its number, oldest first; then the next driver is at rest."""
+    leases = list(driver_steps(scenario, world, scenario.process("reread", BEFORE)))
+    _, world, driver = leases[-1 - savepoint]
+    world, _ = to_rest(scenario, world, driver)
+    return to_rest(scenario, world, scenario.process(scenario.before, BEFORE))
 
 
-def chosen_intent(_: Driver, after: Driver) -> bool:
-    return after.at == "intend"
+def batch_of(events: int) -> Callable[[Driver, Driver], bool]:
+    def chosen(before: Driver, after: Driver) -> bool:
+        return after.at == "refresh" and after.batch[1] == before.batch[1] + events
+
+    return chosen
+
+
+def chosen_operation(_: Driver, after: Driver) -> bool:
+    return after.at == "decide"

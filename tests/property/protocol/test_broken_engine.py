@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,21 @@ from typing import Any
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 
+from headgate.driver.stages import Stages
 from headgate.flow.operations.carrying_out import Operations
 from headgate.flow.silver.stage import SilverStage
 from headgate.history.savepoints import resets
-from headgate.history.savepoints.bronze_lineage import BronzeLineage
-from headgate.history.savepoints.resets import ResetIntent, Resets, ResetTarget
+from headgate.history.savepoints.resets import BatchIdentity, ResetIntent, Resets, ResetTarget
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.tables import staging
+from headgate.lake.tables.decisions import (
+    DECISIONS,
+    NO_DECISIONS,
+    RESET,
+    Decisions,
+    Void,
+    void_with,
+)
 from headgate.lake.tables.errors import CommitRefusedError
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.log import read_commit
@@ -110,7 +118,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("headgate.lake.tables.table.Transaction", transaction)
 
 
-@broken("transactions have the generation in front", "ONE_INTENT-damage")
+@broken("transactions have the generation in front", "ONE_DECISION-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(State, "transaction_version", property(lambda state: state.n))
 
@@ -129,7 +137,6 @@ def _(patch: pytest.MonkeyPatch) -> None:
         return self.tables.get(path) if generation <= self.generation else None
 
     patch.setattr(ResetIntent, "asks", asks)
-    patch.setattr(Resets, "_open_at", lambda self, _: self.intent)
 
 
 @broken("a reset raises the generation", "NEW_GENERATION-stuck")
@@ -162,7 +169,88 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 @broken("a restore leaves bronze only where bronze has its past", "SAME_PAST-damage")
 def _(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(BronzeLineage, "has", lambda *_: True)
+    patch.setattr(Savepoint, "is_of_lineage", lambda *_: True)
+
+
+@broken("a batch is known by its generation and its number", "BATCH_IDENTITY-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def is_of_lineage(decisions: Decisions, source: str, batch: BatchIdentity) -> bool:
+        resets = map(ResetIntent.of, decisions.of(RESET))
+        ends = (each.back_to.get(source) for each in resets if each.generation > batch.generation)
+        return all(end.n >= batch.n for end in ends if end is not None)
+
+    patch.setattr("headgate.history.savepoints.savepoint.is_of_lineage", is_of_lineage)
+
+
+@broken("a table awaits the newest reset that names it", "NEWEST_BY_TABLE-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = resets.reset_intents
+
+    def intents(decisions: Decisions) -> dict[str, ResetIntent]:
+        newest = decisions.reset
+        return {p: i for p, i in real(decisions).items() if newest and i == ResetIntent.of(newest)}
+
+    patch.setattr(resets, "reset_intents", intents)
+
+
+def void_otherwise(patch: pytest.MonkeyPatch, void: Callable[..., Void]) -> None:
+    patch.setattr("headgate.history.savepoints.restore.void_after_restore", void)
+
+
+@broken("later operations are void if bronze goes back", "VOID_LATER-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def void(decisions: Decisions, saved: int, sources: Iterable[str], _: object) -> Void:
+        return resets.void_after_restore(decisions, saved, sources, {})
+
+    void_otherwise(patch, void)
+
+
+@broken("what was void at a savepoint is void again", "VOID_AGAIN-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def void(decisions: Decisions, saved: int, *more: Any) -> Void:
+        found = resets.void_after_restore(decisions, saved, *more)
+        return {source: [o for o in void if o > saved] for source, void in found.items()}
+
+    void_otherwise(patch, void)
+
+
+@broken("what was in force at a savepoint is in force again", "IN_FORCE_AGAIN-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    def void(decisions: Decisions, *more: Any) -> Void:
+        return void_with(decisions.void, resets.void_after_restore(decisions, *more))
+
+    void_otherwise(patch, void)
+
+
+@broken("control is fenced", "CONTROL_FENCED-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = Table.fence
+
+    def fence(self: Table, epoch: int) -> State:
+        if self.name == DECISIONS:
+            self.epoch = epoch
+            return self.refresh()
+        return real(self, epoch)
+
+    patch.setattr(Table, "fence", fence)
+
+
+@broken("decisions are read after the position", "DECISIONS_READ_LAST-damage")
+def _(patch: pytest.MonkeyPatch) -> None:
+    real = Stages.catch_up
+
+    def catch_up(self: Stages, *how: Any) -> bool:
+        control, earlier = self._control, vars(self).get("earlier", NO_DECISIONS)
+        vars(self)["earlier"] = known = control.refresh()
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(control, "_known", earlier)
+            inner.setattr(control, "refresh", lambda: earlier)
+            try:
+                return real(self, *how)
+            finally:
+                control._known = known
+
+    patch.setattr(Stages, "catch_up", catch_up)
 
 
 @broken("reading batches back goes on at the version that was restored", "LINEAGE-stuck")

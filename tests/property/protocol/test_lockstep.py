@@ -58,7 +58,7 @@ def walked(folder: Path, play: str, seed: int) -> Lockstep:
 
 
 def replayed(folder: Path, trace: Trace) -> Lockstep:
-    lockstep = Lockstep(folder, trace.scenario, trace.scripts, trace.crew)
+    lockstep = Lockstep(folder, trace.scenario, trace.scripts, trace.crew, trace.alone)
     lockstep.play(trace.moves)
     return lockstep
 

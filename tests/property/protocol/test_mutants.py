@@ -36,8 +36,11 @@ RESTORE = SCENARIOS["restore"]
 ANEW = SCENARIOS["rebuild beside gold"]
 BESIDE_SILVER = SCENARIOS["restore beside silver"]
 BESIDE_GOLD = SCENARIOS["restore beside gold"]
-TWO_INTENTS = SCENARIOS["reread, then rebuild"]
+TWO_RESETS = SCENARIOS["reread, then rebuild"]
 TWO_PASTS = SCENARIOS["reread, then restore what was before"]
+VOID = SCENARIOS["restore, with a closing that was taken back"]
+VOIDED = SCENARIOS["restore a closing that was taken back"]
+AROUND = SCENARIOS["savepoint, around a closing, reread"]
 MEANWHILE = SCENARIOS["savepoint, while bronze goes back"]
 TWICE = "bronze holds [0, 0, 1, 1], prescribed is [0, 1]"
 
@@ -48,11 +51,10 @@ MUTANTS = [
     Mutant((Rule.UNIQUE_ATTEMPT,), TWO, "damage", "bronze holds [0, 1], prescribed is [0]"),
     Mutant((Rule.COPY_FORWARD,), TWO, "damage", "the position of files fell"),
     Mutant((Rule.RISING_EPOCH,), TWO, "stuck", "refused, though nobody took over"),
-    Mutant((Rule.RISING_EPOCH,), SCENARIOS["restore"], "damage", "gold holds [0, 1, 2], prescr"),
     Mutant((Rule.EPOCH_CHECK,), TWO, "zombie", "bronze accepted a commit of epoch 1 after 2"),
     Mutant((Rule.FENCE,), TWO, "stuck", "though nobody took over"),
     Mutant((Rule.FENCE_EVERY_TABLE,), TWO, "stuck", "refused, though nobody took over"),
-    Mutant((Rule.FENCE_CHECK,), TWO, "zombie", "files accepted a commit of epoch 1 after 2"),
+    Mutant((Rule.FENCE_CHECK,), TWO, "zombie", "control accepted a commit of epoch 1 after 2"),
     Mutant((Rule.FENCE_OWN_LAYER,), PER_LAYER, "stuck", "bronze driver ended: fenced, though"),
     Mutant((Rule.CHECKPOINT_IN_BRONZE,), TWO, "stuck", "bronze ended elsewhere"),
     Mutant((Rule.CHECKPOINT_IN_BRONZE, Rule.RANGE_CHECK), TWO, "damage", TWICE),
@@ -71,43 +73,50 @@ MUTANTS = [
         "damage",
         "quarantine holds [0], prescribed is []",
     ),
-    Mutant((Rule.INTENT_FENCED,), CLOSE, "zombie", "bronze accepted a commit of epoch 1 after 2"),
-    Mutant((Rule.INTENT_FENCED,), CLOSE, "damage", "operations (o, n)"),
-    Mutant((Rule.OPERATION_TRANSACTION,), CLOSE, "damage", "operations (o, n) [(1, 0), (1, 0)"),
+    Mutant((Rule.DECISION_FENCED,), CLOSE, "zombie", "control accepted a commit of epoch 1"),
+    Mutant((Rule.DECISION_FENCED,), CLOSE, "damage", "the position of control fell"),
+    Mutant((Rule.CONTROL_FENCED,), CLOSE, "damage", "operations"),
+    Mutant((Rule.POSITION_OF_BRONZE,), CLOSE_PER_LAYER, "damage", "operations"),
+    Mutant((Rule.OPERATION_ONCE,), CLOSE, "damage", "operations (o, n) [(1, 0), (1, 0)"),
     Mutant((Rule.SILVER_STOPS,), CLOSE_PER_LAYER, "stuck", "gap"),
     Mutant(
         (Rule.GOLD_STOPS,),
         CLOSE_PER_LAYER,
         "damage",
-        "operations (o, n) [(1, 1)], intents [(1, 0)]",
+        "operations (o, n) [(1, 1)], decided [(1, 0)]",
     ),
-    Mutant((Rule.CLOSINGS_READ_LAST,), CLOSE_PER_LAYER, "damage", "late holds [], prescribed is"),
+    Mutant((Rule.DECISIONS_READ_LAST,), CLOSE_PER_LAYER, "stuck", "gap"),
+    Mutant((Rule.DECISIONS_READ_LAST,), CLOSE_PER_LAYER, "damage", "late holds [], prescribed is"),
     Mutant((Rule.COMPACT_PROCESSED,), COMPACT_PER_LAYER, "stuck", "gap"),
     # Operations of rebuilt tables, resets, savepoints
-    Mutant((Rule.CLOSINGS_CARRIED,), ANEW, "damage", "operations (o, n) [(1, 1), (2, 2)], intents"),
     Mutant((Rule.CLOSED_AGAIN,), ANEW, "damage", "late holds [], prescribed is [2]"),
-    Mutant((Rule.RESTORE_FENCES,), TWO_INTENTS, "stuck", "refused, though nobody took over"),
-    Mutant((Rule.RESTORE_FENCES,), TWO_INTENTS, "damage", "silver is ahead of bronze"),
-    Mutant((Rule.ONE_INTENT,), RESTORE, "stuck", "gap"),
-    Mutant((Rule.ONE_INTENT,), TWO_INTENTS, "damage", "silver is ahead of bronze"),
-    Mutant((Rule.REREAD_ATOMIC,), TWO_INTENTS, "damage", "silver is ahead of bronze"),
+    Mutant((Rule.RESTORE_FENCES,), TWO_RESETS, "stuck", "refused, though nobody took over"),
+    Mutant((Rule.ONE_DECISION,), RESTORE, "stuck", "gap"),
+    Mutant((Rule.ONE_DECISION,), TWO_RESETS, "damage", "silver holds [0, 1], prescribed is [0]"),
     Mutant((Rule.SIDES_TOO,), SCENARIOS["reread"], "damage", "late holds"),
-    Mutant((Rule.NOTHING_LEFT_OPEN,), TWO_INTENTS, "damage", "silver is ahead of bronze"),
+    Mutant((Rule.NEWEST_BY_TABLE,), TWO_RESETS, "damage", "gold holds [0, 1, 2], prescribed is"),
+    Mutant((Rule.NEWEST_BY_TABLE,), SCENARIOS["reread, then restore"], "stuck", "a reset is left"),
     Mutant(
         (Rule.ASKED_ANEW,), SCENARIOS["restore twice"], "stuck", "silver is not what was wanted"
     ),
     Mutant((Rule.SAME_PAST,), TWO_PASTS, "damage", "silver is ahead of bronze"),
+    Mutant((Rule.BATCH_IDENTITY,), SCENARIOS["reread sideways"], "damage", "silver holds"),
+    Mutant((Rule.VOID_LATER,), SCENARIOS["reread"], "damage", "operations"),
+    Mutant((Rule.VOID_AGAIN,), VOID, "damage", "operations"),
+    Mutant((Rule.IN_FORCE_AGAIN,), VOIDED, "damage", "operations"),
     Mutant((Rule.RESET_ENDS,), BESIDE_GOLD, "stuck", "a reset is left open"),
     Mutant((Rule.RESET_ENDS,), BESIDE_SILVER, "damage", "quarantine holds []"),
     Mutant((Rule.RESET_AT_START, Rule.RESET_ENDS), RESTORE, "stuck", "a reset is left"),
+    Mutant((Rule.SILVER_WAITS,), SCENARIOS["reread"], "damage", "silver"),
     Mutant((Rule.GOLD_WAITS,), BESIDE_GOLD, "stuck", "gap"),
     Mutant((Rule.GOLD_WAITS,), SCENARIOS["reread"], "damage", "gold holds"),
     Mutant((Rule.NEW_GENERATION,), RESTORE, "stuck", "a reset is left open"),
     Mutant((Rule.TARGET_POSITION,), BESIDE_SILVER, "damage", "holds [], prescribed is"),
     Mutant((Rule.TARGET_STATE,), RESTORE, "damage", "late holds [0, 2], prescribed is [2]"),
-    Mutant((Rule.LINEAGE,), TWO_INTENTS, "stuck", "gap"),
+    Mutant((Rule.LINEAGE,), TWO_RESETS, "stuck", "gap"),
     Mutant((Rule.CUT_UPWARDS,), SCENARIOS["savepoint, of jobs per layer"], "stuck", "gap"),
     Mutant((Rule.CUT_UPWARDS,), SCENARIOS["savepoint, copied"], "damage", "of a copy"),
+    Mutant((Rule.CUT_DECISIONS,), AROUND, "damage", "operations in force at"),
     Mutant((Rule.CUT_WHOLE,), MEANWHILE, "damage", "silver holds [0, 1], prescribed is [0, 1, 2]"),
 ]
 
@@ -133,8 +142,8 @@ def test_a_violation_comes_with_the_steps_that_lead_to_it() -> None:
     assert findings.trace == [
         "0: fused lease",
         "1: fused lease",
-        "1: fused fence files",
-        "1: fused fence commit files",
-        "0: fused fence files",
-        "0: fused fence commit files",
+        "1: fused fence control",
+        "1: fused fence commit control",
+        "0: fused fence control",
+        "0: fused fence commit control",
     ]

@@ -22,6 +22,8 @@ REREAD = (("reread", "fused"), ("reread", *GOLD_FIRST))
 # If windows are closed, a row in the first window is late from then on.
 CLOSED = (Event(0), Event(1), Event(0))
 BEYOND = (*CLOSED, GOOD)
+# Savepoint 0 at batch 0 and 1 at batch 1; then bronze has another past.
+TWO_LINEAGES = ("savepoint", "batch", "savepoint", "reread 0", "double", "savepoint")
 ONE_MORE = ("batch", "savepoint", "batch")
 AHEAD = Scenario((GOOD, BAD), history=("batch", "batch"), before="bronze")  # only bronze has it
 
@@ -152,6 +154,38 @@ RESETS = {
     ),
     "reread, then rebuild": Scenario(
         CLOSED, roles=("reread", "rebuild"), history=ONE_MORE, finish=(FUSED, *ANY_ORDER)
+    ),
+    # Bronze goes to batches that it had in another past.
+    "reread sideways": Scenario(
+        (GOOD, GOOD),
+        roles=("restore", "fused"),
+        history=(*TWO_LINEAGES, "reread 1"),
+        finish=(*RESTORED, *REREAD),
+    ),
+    # Which operations are in force: the one of savepoint 1, none of savepoint 0.
+    "reread before a closing and back": Scenario(
+        CLOSED,
+        roles=("reread", "fused"),
+        history=("batch", "savepoint", "close", "savepoint", "batch", "reread 0", "double"),
+        finish=(*RESTORED, *REREAD),
+    ),
+    "restore a closing that was taken back": Scenario(
+        CLOSED,
+        roles=("restore", "fused"),
+        history=("batch", "savepoint", "close", "savepoint", "reread 0", "batch", "close"),
+        finish=(*RESTORED, *REREAD),
+    ),
+    "restore, with a closing that was taken back": Scenario(
+        CLOSED,
+        roles=("reread", "fused"),
+        history=("savepoint", "batch", "close", "reread 0", "batch", "savepoint", "batch"),
+        finish=(*RESTORED, *REREAD),
+    ),
+    "reread, then restore": Scenario(
+        CLOSED,
+        roles=("reread", "restore"),
+        history=("batch", "savepoint", "batch", "close"),
+        finish=(FUSED, *ANY_ORDER),
     ),
     "reread, then restore what was before": Scenario(
         CLOSED,

@@ -16,15 +16,15 @@ from tests.property.protocol.steps import STEPS
 from tests.property.protocol.test_mutants import MUTANTS, Mutant, label
 
 STORED = Path(__file__).parent / "traces.json"
-BEGUN = {"list": "list", "intend": "close", "survey": "go"}
+BEGUN = {"list": "list", "decide": "close", "survey": "go"}
 PREPARES = ("fence", "list", "stage", "operate")
 """Steps of the model after which a commit is prepared."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """``scripts`` are those of ``roles``. The first process plays the history, and ``crew`` does
-    the remaining work. ``events`` are windows and outcomes."""
+    """``scripts`` are those of ``roles``. The first ``alone`` processes play the history, and
+    ``crew`` does the remaining work. ``events`` are windows and outcomes."""
 
     name: str
     events: tuple[tuple[int, str], ...]
@@ -32,6 +32,7 @@ class Trace:
     scripts: tuple[str, ...]
     moves: tuple[tuple[int, Move], ...]
     crew: tuple[str, ...]
+    alone: int = 1
 
     def __str__(self) -> str:
         return self.name
@@ -52,15 +53,30 @@ def trace_of(mutant: Mutant) -> Trace | None:
     found = explore(without, frozenset({mutant.kind}))
     steps = [_parsed(line) for line in found.trace]
     scripts = [_words(steps, number, role) for number, role in enumerate(scenario.roles)]
-    moves = [(number + 1, move) for number, at, _ in steps if (move := _move(at))]
+    past, history = _history(scenario)
+    moves = [(number + len(past), move) for number, at, _ in steps if (move := _move(at))]
     return Trace(
         label(mutant),
         tuple((event.window, event.outcome(0)) for event in scenario.events),
-        (scenario.before, *scenario.roles),
-        (" ".join(("list", *scenario.history)), *map(" ".join, scripts)),
+        (*past, *scenario.roles),
+        tuple(" ".join(words) for words in (*history, *scripts)),
         tuple(moves),
         _crew(found),
+        len(past),
     )
+
+
+def _history(scenario: Scenario) -> tuple[list[str], list[list[str]]]:
+    """The processes that play a scenario's history, one after the other, and their scripts."""
+    roles, scripts = [scenario.before], [["list"]]
+    for word in scenario.history:
+        what, _, number = word.partition(" ")
+        if what == "reread":
+            roles += [what, scenario.before]
+            scripts += [[number], []]
+        else:
+            scripts[-1].append(word)
+    return roles, scripts
 
 
 def stored() -> tuple[Trace, ...]:

@@ -19,7 +19,6 @@ from headgate.errors import HeadgateError
 from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
 from headgate.flow.operations.backfill import Patch
-from headgate.flow.operations.requests import remove_request, waiting_operations
 from headgate.history.backfill.report import (
     BackfillReport,
     PublishedBackfill,
@@ -27,10 +26,12 @@ from headgate.history.backfill.report import (
     write_report,
 )
 from headgate.history.backfill.running import BackfillOutcome, BackfillScope
+from headgate.history.savepoints.resets import ResetTarget
 from headgate.history.savepoints.store import savepoints
+from headgate.lake.control.requests import remove_request, waiting_requests
 from headgate.lake.tables.arrow import stage_arrow
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.table import Table
+from tests.support.decisions import append, at, reset_to
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import SCHEMAS, Lake
 
@@ -165,24 +166,21 @@ def test_after_a_changed_formula_the_stream_keeps_the_old_one(
 def test_the_list_says_what_a_restore_has_taken_back(
     ask: Ask, empty_lake: Lake, of_lake: OfLake
 ) -> None:
-    bronze, asked = empty_lake.table("bronze/events"), []
-    for number, more in enumerate(({}, {"taken_back": "s1"}), start=1):
-        document = {"backfill": f"b{number}", "tables": {"per_minute": {}}, **more}
-        asked.append(Operation(number, "backfill", 0, document))
-    state = bronze.refresh()
-    payload = replace(BronzePayload.of(state), operations=tuple(asked))
-    bronze.commit(replace(state, payload=payload, operation=2))
+    for number in (1, 2):
+        document = {"backfill": f"b{number}", "tables": {"per_minute": {}}}
+        append(empty_lake.control, "backfill", document, at(events=0), NOON)
+    reset_to(empty_lake.control, {"gold/per_minute": ResetTarget()}, NOON, void={"events": [2]})
     differing = replace(TABLE, changed=1)
-    for number in (1, 2, 3):  # bronze has no operation 3: a restore took it back
+    for number in (1, 2):
         published = PublishedBackfill(number, "s1")
         id_ = f"b{number}"
         report = BackfillReport(id_, "tiny", NOON, NOON, None, "digest", (differing,), published)
         write_report(empty_lake.layout, report)
     _, out, _ = ask("backfill", *of_lake)
     back = [line for line in out.splitlines() if "taken back" in line]
-    assert [line.split()[0] for line in back] == ["b3", "b2"]
+    assert [line.split()[0] for line in back] == ["b2"]
     assert "as operation 1" in out
-    assert last_object(ask("backfill", *of_lake, "--json")[1])["taken_back"] == ["b2", "b3"]
+    assert last_object(ask("backfill", *of_lake, "--json")[1])["taken_back"] == ["b2"]
 
 
 @pytest.mark.parametrize(
@@ -230,10 +228,10 @@ def test_rows_that_nobody_expects_are_not_published(
         assert caught.value.exit_code == 11
         assert "gold.a" not in str(caught.value)
     require_expected({"a": "1-ff", "b": "1-ff"}, outcome.report)
-    assert not waiting_operations(layout)
+    assert not waiting_requests(layout)
     assert not [*savepoints(layout)]
     publish_here("")(layout, asked, outcome, "")
-    assert len(waiting_operations(layout)) == 1
+    assert len(waiting_requests(layout)) == 1
 
 
 def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
@@ -248,14 +246,9 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
     gold = gated.table("gold/per_minute")
 
     def drive(*_: object) -> tuple[bool, str]:
-        (request,) = waiting_operations(layout)
-        bronze = gated.table("bronze/events")
-        state = bronze.refresh()
-        payload = replace(
-            BronzePayload.of(state),
-            operations=(Operation(1, "backfill", state.n, request.document),),
-        )
-        bronze.commit(replace(state, payload=payload, operation=1))
+        (request,) = waiting_requests(layout)
+        decided = gated.control, request.kind, request.document, at(events=2), NOON
+        append(*decided, request=request.id)
         remove_request(layout, request)
         hold = Hold("per_minute", (n := gold.refresh().n), n, NOON, NOON, (), operation=1)
         documents.hold(layout, hold)
@@ -296,12 +289,10 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
 def test_the_list_says_what_a_person_has_rejected(
     ask: Ask, empty_lake: Lake, of_lake: OfLake
 ) -> None:
-    bronze, gold = empty_lake.table("bronze/events"), empty_lake.table("gold/per_minute")
+    gold = empty_lake.table("gold/per_minute")
     document = {"backfill": "b1", "tables": {"per_minute": {}}, "savepoint": "s1"}
     document["rejected"] = {"per_minute": {"by": "anna", "reason": "x", "at": "now"}}
-    state = bronze.refresh()
-    payload = replace(BronzePayload.of(state), operations=(Operation(1, "backfill", 0, document),))
-    bronze.commit(replace(state, payload=payload, operation=1))
+    append(empty_lake.control, "backfill", document, at(events=0), NOON)
     gold.commit(replace(gold.refresh().held("operation", gold.epoch), operation=1))
     differing = replace(TABLE, changed=1)
     held = PublishedBackfill(1, "s1", waiting=("per_minute",))

@@ -100,7 +100,7 @@ def test_what_was_read_before_it_was_skipped_can_never_be_read_again(
     assert files(ask, of_lake)[1]["status"] == "withdrawn"
     assert ask("files", "skip", pipeline, "1", *root)[0] == 0
     assert files(ask, of_lake)[1]["status"] == "withdrawn"
-    gone = partial(what_is_gone, empty_lake.layout, empty_lake.pipeline, topics=())
+    gone = partial(what_is_gone, empty_lake.layout, empty_lake.pipeline, "events", topics=())
     assert "only bronze still has its records" in str(gone(offsets={}))
     assert gone(offsets={"sequence": 1}) is None
 
@@ -320,7 +320,7 @@ def test_new_times_of_files_that_were_read_are_accepted(
     assert "2 files are not as they were recorded" in ask("start", *of_lake)[2]
     assert ask("files", "accept", *of_lake)[0] == 0
     assert [file["status"] for file in files(ask, of_lake).values()] == ["read", "read"]
-    assert what_is_gone(empty_lake.layout, empty_lake.pipeline, offsets={}, topics=()) is None
+    assert what_is_gone(empty_lake.layout, empty_lake.pipeline, "events", {}, ()) is None
 
 
 def test_several_files_are_skipped_at_once(ask: Ask, landing: Path, of_lake: OfLake) -> None:

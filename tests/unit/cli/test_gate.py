@@ -17,9 +17,9 @@ from headgate.flow.gates import documents
 from headgate.flow.gates.documents import Hold
 from headgate.insight.status.health import HealthContext, violations
 from headgate.insight.status.limits import Limits
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 from headgate.lake.tables.table import Table
+from tests.support.decisions import append, at
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import Lake
 
@@ -265,11 +265,8 @@ def test_a_rule_about_the_whole_table_has_no_rows(ask: Ask, gated: Lake, of_lake
 
 def operate(lake: Lake, name: str, **document: object) -> None:
     """Request an operation, and hold the gold table by it."""
-    bronze, n = lake.table("bronze/events"), position(lake)
-    state = bronze.refresh()
-    operation = Operation(1, name, state.n, {"table": "per_minute", **document})
-    payload = replace(BronzePayload.of(state), operations=(operation,))
-    bronze.commit(replace(state, payload=payload, operation=1))
+    n = position(lake)
+    append(lake.control, name, {"table": "per_minute", **document}, at(events=2), SINCE)
     found = Hold("per_minute", n, n, SINCE, SINCE, RESULTS, operation=1)
     documents.hold(lake.layout, found)
 

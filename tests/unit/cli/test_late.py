@@ -18,8 +18,8 @@ from headgate.cli.late import (
 )
 from headgate.declaration.model import GoldTable
 from headgate.errors import HeadgateError, UsageError
-from headgate.flow.operations import requests
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.control import requests
+from tests.support.decisions import append, at
 from tests.support.readings import declare
 from tests.unit.cli.conftest import AT, hold
 from tests.unit.insight.ledger.conftest import Lake
@@ -92,13 +92,8 @@ def test_a_range_without_a_late_row_says_where_others_are() -> None:
 def test_a_replay_of_a_held_table_says_so_at_once(gated: Lake) -> None:
     declared, layout = gated.pipeline, gated.layout
     table = gold_table(declared, "gold.per_minute")
-    request = requests.request_operation(layout, "late_replay", {"table": "per_minute"}, AT)
-    bronze = gated.table("bronze/events")
-    state = bronze.refresh()
-    operation = Operation(state.operation + 1, "late_replay", state.n, request.document)
-    payload = BronzePayload.of(state)
-    taken = replace(payload, operations=(*payload.operations, operation))
-    bronze.commit(replace(state, kind="operation", operation=operation.number, payload=taken))
+    request = requests.send_request(layout, "late_replay", {"table": "per_minute"}, AT)
+    append(gated.control, request.kind, request.document, at(events=2), AT, request=request.id)
     assert _state(declared, layout, table, request) == (None, True)
     hold(gated)
     with pytest.raises(HeadgateError, match=r"gold/per_minute is held by its rules") as held:

@@ -18,6 +18,7 @@ from headgate.history.loads.requests import LoadRequest, LoadState
 from headgate.lake.control.ownership import Owner
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
+from tests.support.loads import begin_load, change_load, take_in_loads, wishes
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import Lake
 from tests.unit.supervision.conftest import lease
@@ -29,15 +30,14 @@ STATE = LoadState("l-1", "4 files of a", "files", "reading", "", 1, 4, 1_500, "m
 
 def keep(lake: Lake, id_: str, **more: str) -> LoadRequest:
     request = LoadRequest(id_, "events", PLAN, "me", NOW, **more)  # type: ignore[arg-type]
-    requests.write_request(lake.layout, request)
-    return request
+    return begin_load(lake.layout, lake.pipeline.name, request)
 
 
 def brought(lake: Lake, id_: str, files: int) -> None:
     """Commit to bronze that it has the first ``files`` files of a load."""
     bronze = lake.table("bronze/events")
     state = bronze.refresh()
-    has = Load(id_, 1, state.n, {"sequence": files}, files, "me")
+    has = Load(id_, 1, state.n, {"sequence": files}, files)
     payload = replace(BronzePayload.of(state), loads=(has,))
     bronze.commit(replace(state.held("fence", bronze.epoch), payload=payload))
 
@@ -88,7 +88,7 @@ def test_a_load_that_was_taken_back_goes_on_where_it_is_named(
     assert ask("load", *of_lake, "--resume", "--no-wait")[0] == 2
     assert ask("load", *of_lake, "--resume", "--id", "l-2", "--no-wait")[0] == 2
     assert ask("load", *of_lake, "--resume", "--id", "l-1", "--no-wait")[0] == 0
-    assert [each.wish for each in requests.all_requests(lake.layout)] == ["open", "cancelled"]
+    assert wishes(lake.layout, lake.pipeline.name) == {"l-1": "open", "l-2": "cancelled"}
 
 
 def test_of_several_loads_one_is_named(ask: Ask, lake: Lake, of_lake: tuple[str, str, str]) -> None:
@@ -99,8 +99,7 @@ def test_of_several_loads_one_is_named(ask: Ask, lake: Lake, of_lake: tuple[str,
     assert "2 loads are open; say which: --id" in err
     assert ask("load", *of_lake, "--cancel", "--id", "l-1")[0] == 0
     assert ask("load", *of_lake, "--resume", "--id", "l-2", "--no-wait")[0] == 0
-    found = {each.id: each.wish for each in requests.all_requests(lake.layout)}
-    assert found == {"l-1": "cancelled", "l-2": "open"}
+    assert wishes(lake.layout, lake.pipeline.name) == {"l-1": "cancelled", "l-2": "open"}
 
 
 def test_a_load_that_is_not_open_is_no_other(
@@ -117,7 +116,7 @@ def test_a_load_that_is_not_open_is_no_other(
     ):
         code, _, err = ask("load", *of_lake, "--resume", "--id", id_)
         assert (code, f"tiny: {said}" in err) == (2, True), err
-    assert {each.id: each.wish for each in requests.all_requests(lake.layout)}["l-3"] == "paused"
+    assert wishes(lake.layout, lake.pipeline.name)["l-3"] == "paused"
 
 
 def test_files_of_other_times_are_not_said_to_be_missing(
@@ -130,7 +129,7 @@ def test_files_of_other_times_are_not_said_to_be_missing(
     assert code == 3
     assert "1 file of old/a.json: none was written between --from and --to" in err
     assert "from 2026-05-04 12:00:00Z to 2026-05-04 12:00:00Z" in err
-    assert requests.all_requests(lake.layout) == ()
+    assert requests.all_loads(lake.layout, lake.pipeline.name) == ()
 
 
 @pytest.mark.slow
@@ -162,7 +161,7 @@ def test_what_cannot_be_loaded_is_refused(
 ) -> None:
     found, _, err = ask("load", *of_lake, *arguments)
     assert (found, said in err) == (code, True), err
-    assert requests.all_requests(lake.layout) == ()
+    assert requests.all_loads(lake.layout, lake.pipeline.name) == ()
 
 
 def test_files_are_recorded_for_the_load_alone(
@@ -180,7 +179,7 @@ def test_files_are_recorded_for_the_load_alone(
     assert state["what"] == "2 files of old/**/*.json"
     assert state["passed_over"] == {}
     assert state["reason"].endswith(": n")
-    (request,) = requests.all_requests(lake.layout)
+    (request,) = requests.all_loads(lake.layout, lake.pipeline.name)
     assert request.plan.details["folder"] == str(tmp_path / "old")
 
 
@@ -190,7 +189,7 @@ def test_a_file_that_was_passed_over_is_named(
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a.json").write_text("{}")
     assert ask("load", *of_lake, "--files", "old", "--no-wait")[0] == 0
-    (request,) = requests.all_requests(lake.layout)
+    (request,) = requests.all_loads(lake.layout, lake.pipeline.name)
     folder = requests.load_folder(lake.layout, request.id)
     log = FilesLog.of(folder, lake.pipeline.name, request.source)
     log.load()
@@ -248,9 +247,10 @@ def test_bronze_is_read_again_only_with_what_it_has_of_loads(
         (tmp_path / "old" / name).write_text("{}")
     for _ in range(2):
         assert ask("load", *of_lake, "--files", "old", "--no-wait")[0] == 0
-    request, _ = requests.all_requests(lake.layout)
+    take_in_loads(lake.layout, lake.pipeline.name)
+    request, _ = requests.all_loads(lake.layout, lake.pipeline.name)
     brought(lake, request.id, 1)
-    requests.change_request(lake.layout, request, wish="cancelled")
+    change_load(lake.layout, lake.pipeline.name, request, wish="cancelled")
     text = lake.pipeline.file.read_text()
     lake.pipeline.file.write_text(text.replace("amount: int}", "amount: int, more: int}"))
 

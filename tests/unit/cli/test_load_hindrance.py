@@ -22,6 +22,7 @@ from headgate.history.loads.requests import LoadRequest, LoadState, load_state
 from headgate.lake.control.driver_requests import pause
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
+from tests.support.loads import begin_load
 from tests.support.waiting import wait_until
 from tests.unit.cli.conftest import Ask, hold, last_object
 from tests.unit.insight.ledger.conftest import Lake
@@ -32,15 +33,14 @@ PLAN = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files of a", "files")
 
 def keep(lake: Lake, id_: str = "l-1") -> LoadRequest:
     request = LoadRequest(id_, "events", PLAN, "me", NOW)
-    requests.write_request(lake.layout, request)
-    return request
+    return begin_load(lake.layout, lake.pipeline.name, request)
 
 
 def read(lake: Lake, id_: str, sequence: int) -> None:
     """Commit to bronze that it has read a load up to a sequence."""
     table = lake.table("bronze/events")
     state = table.refresh()
-    had = Load(id_, 1, state.n + 1, {"sequence": sequence}, 40, "me")
+    had = Load(id_, 1, state.n + 1, {"sequence": sequence}, 40)
     payload = BronzePayload.of(state).with_load(had)
     table.commit(replace(state, kind="data", n=state.n + 1, payload=payload))
 
@@ -91,7 +91,7 @@ def test_a_load_of_a_paused_pipeline_says_so(
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "a.json").write_text("{}")
     code, out, err = ask("load", *of_lake, "--files", "old", "--json")
-    (request,) = requests.all_requests(lake.layout)
+    (request,) = requests.all_loads(lake.layout, lake.pipeline.name)
     assert code == 9
     assert f"the load {request.id} waits: tiny is PAUSED since 2026-05-04 12:00:00Z" in err
     assert "headgate resume " in err

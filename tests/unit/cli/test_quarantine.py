@@ -13,10 +13,11 @@ import pytest
 from headgate.cli.quarantine import replaying, verbs
 from headgate.history.replay import requests
 from headgate.history.replay.refused import RefusedGroup, RefusedRecord, RefusedSelection
-from headgate.history.replay.requests import ReplayRequest
-from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.replay import Replay
+from headgate.history.replay.requests import ReplayDocument
+from headgate.lake.control.requests import Request, remove_request
+from headgate.lake.tables.decisions import REPLAY, position_of
 from headgate.lake.tables.table import Table
+from tests.support.decisions import append, control_of
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.insight.ledger.conftest import Lake
 
@@ -24,19 +25,19 @@ OfLake = tuple[str, str, str]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def wait(lake: Lake, id_: str = "r1") -> ReplayRequest:
-    request = ReplayRequest(id_, "events", 0, 0, 3, "a test", NOW)
-    requests.request_replay(lake.layout, request, pa.table({"value": [b"x"]}))
-    return request
+def wait(lake: Lake, id_: str = "r1") -> Request:
+    document = ReplayDocument("events", 0, 0, 3, "a test")
+    return requests.request_replay(lake.layout, id_, document, pa.table({"value": [b"x"]}), NOW)
 
 
-def carry_out(lake: Lake, request: ReplayRequest) -> None:
+def carry_out(lake: Lake, request: Request) -> None:
     """Carry out a request like a driver that is killed before it removes the request."""
     bronze = Table(lake.layout.storage, "bronze/events", pipeline=lake.pipeline.name)
-    held = bronze.refresh()
-    replays = (Replay(request.id, held.n + 1, request.rows, request.reason),)
-    payload = replace(BronzePayload.of(held), replays=replays)
-    bronze.commit(held.advanced_to(held.n + 1, NOW, payload).counting({}))
+    held, control = bronze.refresh(), control_of(lake.layout.storage, lake.pipeline.name)
+    at = position_of({"events": bronze})
+    decision = append(control, REPLAY, request.document, at, NOW, request=request.id)
+    done = replace(held.advanced_to(held.n + 1, NOW), operation=decision.number)
+    bronze.commit(done.counting({}))
 
 
 def test_a_replay_that_waits_is_taken_back(ask: Ask, lake: Lake, of_lake: OfLake) -> None:
@@ -58,9 +59,9 @@ def test_a_replay_that_bronze_has_is_not_taken_back(ask: Ask, lake: Lake, of_lak
 
 def test_only_the_request_that_is_done_is_removed(lake: Lake) -> None:
     first = wait(lake)
-    requests.remove_replay(lake.layout, first)
+    remove_request(lake.layout, first)
     second = wait(lake, "r2")
-    requests.remove_replay(lake.layout, first)
+    remove_request(lake.layout, first)
     assert requests.waiting_replay(lake.layout) == second
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.driver.lease import Lease
-from headgate.history.savepoints.resets import ResetTarget, intend_reset
+from headgate.history.savepoints.resets import ResetTarget
 from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.format import FORMAT
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 from headgate.supervision import local
+from tests.support.decisions import control_of, reset_to, resets_of
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask
 from tests.unit.insight.ledger.conftest import DECLARATION, SCHEMAS
@@ -34,6 +35,7 @@ def layout(tmp_path: Path) -> Layout:
         parts = [("final", pa.bool_())] if path.startswith("gold/") else []
         table = Table(layout.storage, path, pipeline="tiny")
         table.create(pa.schema([*SCHEMAS[path], *parts]), digest, time_column="time")
+    control_of(layout.storage, "tiny")
     Path(files_of(declared).path).mkdir(parents=True, exist_ok=True)
     return layout
 
@@ -107,10 +109,8 @@ def test_a_reset_that_is_open_is_the_drivers(
     ask: Ask, of_lake: OfLake, layout: Layout, launched: list[str]
 ) -> None:
     change(of_lake[0])
-    bronze = Table(layout.storage, "bronze/events", pipeline="tiny")
-    bronze.fence(1)
     both = {"gold/per_minute": ResetTarget(), "late/per_minute": ResetTarget()}
-    intend_reset(bronze, both, NOW + timedelta(days=1), why="asked for by hand")
+    reset_to(control_of(layout.storage, "tiny"), both, NOW + timedelta(days=1))
     code, _, err = ask("start", *of_lake)
     assert (code, launched) == (0, ["[]"]), err
 
@@ -121,17 +121,17 @@ def test_a_restore_before_the_start(
     """A start that is refused has reset no table."""
     declared = load(Path(of_lake[0]))
     taken = create_savepoint(layout, declared, NOW)
-    bronze = Table(layout.storage, "bronze/events", pipeline="tiny")
+    resets = resets_of(layout.storage, "tiny")
     back = ("--from-savepoint", taken.id)
     folder = Path(files_of(declared).path)
     folder.rmdir()
     for more, refused in (("--accept-gap",), 2), ((), 3):
         assert ask("start", *of_lake, *back, *more)[0] == refused
-        assert (bronze.refresh().generation, launched) == (0, [])
+        assert (resets.generation, launched) == (0, [])
     folder.mkdir()
     code, _, err = ask("start", *of_lake, *back)
     assert (code, launched) == (0, ["[]"]), err
-    assert bronze.refresh().generation == 1
+    assert resets.generation == 1
 
 
 def test_damage(ask: Ask, of_lake: OfLake, layout: Layout, launched: list[str]) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.lease import Lease
 from headgate.history.savepoints.clone import clone_savepoint
-from headgate.history.savepoints.resets import ResetTarget, intend_reset
+from headgate.history.savepoints.resets import ResetTarget
 from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.table import Table
+from tests.support.decisions import reset_to
 from tests.support.failing import dying
 from tests.unit.cli.conftest import Ask
 from tests.unit.insight.ledger.conftest import Lake
@@ -23,9 +23,7 @@ NOW = datetime(2026, 5, 4, 13, tzinfo=UTC)
 
 
 def test_of_tables_that_await_a_reset(ask: Ask, of_lake: OfLake, empty_lake: Lake) -> None:
-    bronze = Table(empty_lake.layout.storage, "bronze/events", pipeline="tiny")
-    bronze.fence(1)
-    intend_reset(bronze, {"gold/per_minute": ResetTarget()}, NOW, why="asked for by hand")
+    reset_to(empty_lake.control, {"gold/per_minute": ResetTarget()}, NOW)
     assert f"headgate start {of_lake[0]}" in ask("savepoint", "create", *of_lake)[2]
     code, _, err = ask("compact", *of_lake)
     assert code == 6

@@ -12,8 +12,9 @@ from headgate.cli.requesting import await_request, carried_out
 from headgate.driver.driver import Driver
 from headgate.driver.lease import LeaseHeldError, TablesInUseError
 from headgate.errors import HeadgateError
-from headgate.flow.operations import requests
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.control import requests
+from headgate.lake.tables.decisions import Decision
+from tests.support.decisions import append, at
 from tests.unit.insight.ledger.conftest import Lake
 
 WORDS = HeadgateError("neither happens", remedy="look")
@@ -70,26 +71,20 @@ def test_an_operation_has_the_tables_first(
 def test_a_request_is_carried_out_when_every_table_has_it(lake: Lake) -> None:
     tables = [lake.table("gold/per_minute"), lake.table("silver/good")]
 
-    def found() -> tuple[Operation | None, bool]:
+    def found() -> tuple[Decision | None, bool]:
         return carried_out(lake.pipeline, lake.layout, request, tables)
 
-    request = requests.request_operation(
+    request = requests.send_request(
         lake.layout, "late_replay", {}, datetime(2026, 1, 2, tzinfo=UTC)
     )
     assert found() == (None, True)
-    bronze = lake.table("bronze/events")
-    state = bronze.refresh()
-    operation = Operation(state.operation + 1, "late_replay", state.n, request.document)
-    payload = replace(BronzePayload.of(state), operations=(operation,))
-    number = operation.number
-    bronze.commit(replace(state, kind="operation", operation=number, payload=payload))
+    decided = lake.control, "late_replay", request.document, at(events=2), request.at
+    decision = append(*decided, request=request.id)
     requests.remove_request(lake.layout, request)
     for table in tables:
-        assert found() == (operation, True)
-        table.commit(replace(table.refresh(), kind="operation", operation=number))
-    assert found() == (operation, False)
-    other = requests.request_operation(
-        lake.layout, "late_replay", {}, datetime(2026, 1, 3, tzinfo=UTC)
-    )
+        assert found() == (decision, True)
+        table.commit(replace(table.refresh(), kind="operation", operation=decision.number))
+    assert found() == (decision, False)
+    other = requests.send_request(lake.layout, "late_replay", {}, datetime(2026, 1, 3, tzinfo=UTC))
     requests.remove_request(lake.layout, other)
     assert carried_out(lake.pipeline, lake.layout, other, tables) == (None, False)

@@ -18,6 +18,7 @@ from headgate.lake.control.driver_requests import pause
 from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
+from tests.support.loads import change_load
 from tests.unit.cli import test_upgrade
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.cli.test_load_hindrance import NOW, keep, read
@@ -48,11 +49,11 @@ def test_status_says_that_gold_lacks_rows_of_an_open_load(
     assert (found["id"], found["state"], found["total"]) == ("l-1", "reading", 4)
     read(lake, load.id, 4)
     assert "is read; gold may lack its late rows" in ask("status", *of_lake)[1]
-    requests.change_request(lake.layout, load, wish="paused")
+    change_load(lake.layout, lake.pipeline.name, load, wish="paused")
     out = ask("status", *of_lake)[1]
     assert "load l-1, 4 files of a, is paused: 4 of 4 files are read" in out
     assert "--resume" in out.splitlines()[-1]
-    requests.change_request(lake.layout, load, wish="done")
+    change_load(lake.layout, lake.pipeline.name, load, wish="done")
     assert "l-1" not in ask("status", *of_lake)[1]
 
 
@@ -75,11 +76,11 @@ def paused(layout: Layout, _: LoadRequest) -> None:
 
 
 def stopped(layout: Layout, load: LoadRequest) -> None:
-    requests.change_request(layout, load, wish="stopped", why="a.json is gone")
+    change_load(layout, "tiny", load, wish="stopped", why="a.json is gone")
 
 
 def done(layout: Layout, load: LoadRequest) -> None:
-    requests.change_request(layout, load, wish="done")
+    change_load(layout, "tiny", load, wish="done")
 
 
 def nothing(_: Layout, __: LoadRequest) -> None:
@@ -131,9 +132,11 @@ def test_a_run_ends_well_beside_a_load_that_was_stopped_before(
     """Also if bronze reads again the part of the load that it had before."""
     monkeypatch.setattr(verb, "_prepare", lambda *_: None)
     monkeypatch.setattr(verb, "_drive", driving(lambda *_: stopped(lake.layout, load)))
-    requests.change_request(lake.layout, load, wish="open", until={"sequence": 2}, then="stopped")
+    change_load(
+        lake.layout, lake.pipeline.name, load, wish="open", until={"sequence": 2}, then="stopped"
+    )
     assert ask("run", *of_lake, "--once")[0] == 0
-    requests.change_request(lake.layout, load, until=None)
+    change_load(lake.layout, lake.pipeline.name, load, until=None)
     assert ask("run", *of_lake, "--once")[0] == 0
 
 
@@ -187,7 +190,7 @@ def test_an_upgrade_of_what_did_not_run_waits_for_loads(
     ended: list[str] = []
 
     def stop(layout: Layout) -> tuple[()]:
-        ended.extend(each.wish for each in requests.all_requests(layout))
+        ended.extend(each.wish for each in requests.all_loads(layout, "tiny"))
         return ()
 
     def is_driven(*_: object) -> bool:
@@ -199,7 +202,7 @@ def test_an_upgrade_of_what_did_not_run_waits_for_loads(
     monkeypatch.setattr(load_following, "_POLL", 0.01)
     monkeypatch.setattr(load_following, "_ALONE", 0.0)
     found, out, err = ask("upgrade", *of_lake)
-    (then,) = requests.all_requests(lake.layout)
+    (then,) = requests.all_loads(lake.layout, lake.pipeline.name)
     assert (found, ended) == (code, ["open", then.wish]), err
     assert "tiny: upgraded" in out
     assert f"not done: {left}" in err or not left

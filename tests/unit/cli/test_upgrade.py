@@ -16,7 +16,7 @@ from headgate.declaration.load import load
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.declarations import keep_declaration
 from headgate.history.savepoints.errors import SavepointError
-from headgate.history.savepoints.resets import ResetTarget, intend_reset
+from headgate.history.savepoints.resets import ResetTarget
 from headgate.history.savepoints.store import savepoints
 from headgate.lake.control.driver_requests import stop_asked
 from headgate.lake.storage.layout import Layout
@@ -24,6 +24,7 @@ from headgate.lake.tables.extending import extend
 from headgate.lake.tables.table import Table
 from headgate.supervision import local
 from headgate.supervision.local import NotAliveError
+from tests.support.decisions import reset_to
 from tests.support.declared import files_of
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.history.savepoints.conftest import NOW, begin
@@ -151,9 +152,7 @@ def test_nothing_is_stopped_where_no_savepoint_can_be_taken(
     """While tables await a reset, no savepoint can be taken as the way back, so nothing begins."""
     lake = empty_lake
     Path(files_of(lake.pipeline).path).mkdir(parents=True)
-    bronze = Table(lake.layout.storage, "bronze/events", pipeline="tiny")
-    bronze.fence(1)
-    intend_reset(bronze, {"gold/per_minute": ResetTarget()}, NOW, why="asked for by hand")
+    reset_to(lake.control, {"gold/per_minute": ResetTarget()}, NOW)
     done: list[Any] = []
     for verb in ("stop", "launch"):
         monkeypatch.setattr(local, verb, lambda *given: done.append(given))

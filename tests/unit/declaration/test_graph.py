@@ -12,6 +12,7 @@ import headgate.errors
 from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.kinds import (
     BRONZE,
+    CONTROL,
     FILES,
     GOLD,
     KINDS,
@@ -77,7 +78,11 @@ def test_each_job_writes_its_tables_and_follows_those_of_the_job_above(graph: Gr
     def paths(*layers: str) -> set[str]:
         return {node.path for node in graph.written_by(layers)}
 
-    assert paths("bronze") == {"_headgate/files/orders", "bronze/orders"}
+    assert paths("bronze") == {
+        "_headgate/control/decisions",
+        "_headgate/files/orders",
+        "bronze/orders",
+    }
     assert paths("silver") == {
         "quarantine/orders",
         "silver/paid",
@@ -122,7 +127,7 @@ def test_paths_are_made_and_taken_apart_alike() -> None:
     with pytest.raises(KeyError):
         kind_of("_headgate/rebuild/7")
     assert [k for k in KINDS if k.is_dense] == [SILVER, GOLD]
-    assert [k for k in KINDS if not k.is_built] == [FILES, BRONZE, PUBLICATION]
+    assert [k for k in KINDS if not k.is_built] == [CONTROL, FILES, BRONZE, PUBLICATION]
 
 
 @pytest.mark.slow

@@ -12,10 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headgate.declaration.graph import graph_of
 from headgate.declaration.load import load
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
+from tests.support.decisions import control_of
 
 DECLARATION = """
 pipeline: p
@@ -64,12 +66,12 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
         return made
 
     made = {path: table(path) for path in ("bronze/b", "silver/s", "gold/one", "gold/two")}
-    bronze = SimpleNamespace(table=made["bronze/b"], lock=threading.RLock())
+    pipeline = load(tmp_path / "p.yml", text=DECLARATION)
     runtime = SimpleNamespace(
-        pipeline=load(tmp_path / "p.yml", text=DECLARATION),
-        head=bronze,
-        bronze={"b": bronze},
-        graph=SimpleNamespace(head=SimpleNamespace(name="b")),
+        pipeline=pipeline,
+        graph=graph_of(pipeline),
+        control=control_of(layout.storage, "p"),
+        bronze={"b": SimpleNamespace(table=made["bronze/b"], lock=threading.RLock())},
         table=made.__getitem__,
         newest=made.__getitem__,
     )

@@ -21,10 +21,10 @@ from headgate.driver.driver import Driver
 from headgate.driver.errors import JavaDiedError, JavaEndedError
 from headgate.driver.progress import JobProgress
 from headgate.driver.task import Task
-from headgate.flow.operations.requests import request_operation
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS
+from headgate.lake.control.requests import send_request
 from headgate.supervision.progress_text import progress_line
 from tests.support.lake import declared
 from tests.support.reported import at_b
@@ -177,14 +177,14 @@ def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(
     rebuild. That driver then also reads the loads again."""
     done, runtime = list[str](), tables.runtime
     runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
-    runtime.request_operation = lambda name, *_: done.append(name)
+    runtime.decide_operation = lambda name, *_: done.append(name)
 
     def catch_up(_: datetime) -> None:
         done.append("a catch-up")
         runtime.rebuild = None
 
     runtime.catch_up = catch_up
-    request_operation(tables.layout, "drain", {}, datetime.now(UTC))
+    send_request(tables.layout, "drain", {}, datetime.now(UTC))
     driver = Driver(Task(runtime.pipeline, str(tmp_path), once=True, only_open=True))
     assert driver._bring_level(runtime)
     assert done == ["a catch-up", "drain", "a catch-up"]

@@ -26,6 +26,8 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
+from tests.support.decisions import control_of
+from tests.support.loads import begin_load, wishes
 from tests.unit.driver.conftest import Tables
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -48,13 +50,19 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.request = LoadRequest("l-1", "events", PLAN, "me", NOW)
-        requests.write_request(self.layout, self.request)
+        begin_load(self.layout, "p", self.request)
         bronze = SimpleNamespace(refresh=lambda: State(BronzePayload(), n=self.n))
+        control = control_of(self.layout.storage, "p")
+        runtime = SimpleNamespace(
+            bronze={"events": bronze}, control=control, decide=lambda decide: decide({})
+        )
         run = SimpleNamespace(
             layout=self.layout,
+            task=SimpleNamespace(pipeline=SimpleNamespace(name="p")),
             spark=None,
-            runtime=SimpleNamespace(bronze={"events": bronze}),
+            runtime=runtime,
             control=SimpleNamespace(batch_lock=BatchLock()),
+            clock=lambda: NOW,
             catch_up=SimpleNamespace(run=self._catch_up),
             say=lambda _: None,
         )
@@ -99,9 +107,7 @@ class Bench:
 
     @property
     def wish(self) -> str:
-        found = requests.find_request(self.layout, "l-1")
-        assert found is not None
-        return found.wish
+        return wishes(self.layout, "p")["l-1"]
 
 
 def raises(error: BaseException, before: Callable[[], None] = lambda: None) -> Callable[[], object]:
@@ -144,7 +150,7 @@ def test_history_that_cannot_be_read_stops_the_load(tables: Tables) -> None:
 def test_an_error_of_the_jvm_names_its_cause(tables: Tables, error: Exception, why: str) -> None:
     bench = Bench(tables.layout, raises(error))
     assert bench.take()
-    found = requests.find_request(tables.layout, "l-1")
+    found = requests.find_load(tables.layout, "p", "l-1")
     assert found is not None
     assert found.why == why
 

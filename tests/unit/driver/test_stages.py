@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from headgate.history.savepoints.resets import ResetTarget, intend_reset
+from headgate.history.savepoints.resets import ResetTarget
 from headgate.lake.tables.damage import damaged_file
 from headgate.lake.tables.errors import DamagedFileError, LogGapError
 from headgate.lake.tables.live_files import live_files
+from tests.support.decisions import reset_to
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import WIDE, Lake, declared
 
@@ -37,10 +38,10 @@ def trouble(lake: Lake) -> str | None:
 
 def test_gold_waits_for_a_reset_of_silver_and_says_that_it_is_behind(lake: Lake) -> None:
     stages, now, gold = lake.runtime.stages, lake.clock(), ("gold/per_minute", "gold/per_hour")
-    assert not stages.catch_up(("silver", "gold"), now, None, {"silver/good"})
+    assert not stages.catch_up(("silver", "gold"), now, None, {"silver/good"}, 0)
     assert n(lake, "silver/good") == 2
     assert [n(lake, path) for path in gold] == [1, 1]
-    assert stages.catch_up(("silver", "gold"), now, None, ())
+    assert stages.catch_up(("silver", "gold"), now, None, (), 0)
     assert [n(lake, path) for path in gold] == [2, 2]
 
 
@@ -52,10 +53,10 @@ def test_silver_that_has_taken_one_step_says_that_it_is_behind(lake: Lake) -> No
     lake.ingest(3)
     lake.catch_up()
     resets, stages, now = lake.runtime.resets, lake.runtime.stages, lake.clock()
-    intend_reset(resets.bronze, {"silver/other": ResetTarget()}, now, why="a test")
+    reset_to(lake.runtime.control, {"silver/other": ResetTarget()}, now)
     resets.carry_out(lake.runtime.owned(), now)
     for level, reached in ((False, 2), (True, 3)):
-        assert stages.catch_up(("silver",), now, 1, ()) is level
+        assert stages.catch_up(("silver",), now, 1, (), 1) is level
         assert (n(lake, "silver/other"), n(lake, "silver/good")) == (reached, 3)
 
 
@@ -94,17 +95,17 @@ def test_gold_that_cannot_go_on_does_not_keep_its_rebuild_from_its_end(
     monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(error))
     monkeypatch.setattr(stages, "_replaced", {"gold/per_hour"})
     with pytest.raises(type(error)):
-        stages.catch_up(layers, now, None, ())
+        stages.catch_up(layers, now, None, (), 0)
     assert trouble(lake) is None
     monkeypatch.setattr(stages, "_replaced", {"gold/per_minute"})
-    assert not stages.catch_up(layers, now, None, ())
+    assert not stages.catch_up(layers, now, None, (), 0)
     assert (n(lake, "gold/per_minute"), n(lake, "gold/per_hour")) == (1, 2)
     what = {"gap": "a gap", "table": "no states"}.get(how, str(file))
     said = f"gold/per_minute stays as it is until its rebuild is published: {what}"
     assert (trouble(lake) or "").startswith(said)
     # It is not tried again: reading until the damage could take long, in each batch.
     monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(AssertionError()))
-    assert not stages.catch_up(layers, now, None, ())
+    assert not stages.catch_up(layers, now, None, (), 0)
 
 
 @pytest.mark.parametrize("how", ["page of silver", "machine"])
@@ -121,5 +122,5 @@ def test_what_a_rebuild_does_not_replace_ends_the_job(
     monkeypatch.setattr(stages, "_replaced", {"gold/per_minute"})
     monkeypatch.setattr(stages.gold["per_minute"], "catch_up", fails(error))
     with pytest.raises(type(error)):
-        stages.catch_up(("gold",), lake.clock(), None, ())
+        stages.catch_up(("gold",), lake.clock(), None, (), 0)
     assert trouble(lake) is None

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from headgate.driver.input_stream import InputStream
@@ -15,12 +16,13 @@ from headgate.driver.progress import JobProgress
 from headgate.driver.run import DriverRun
 from headgate.driver.run_control import BatchLock, PauseLatch
 from headgate.driver.stream import StreamSupervisor
-from headgate.flow.operations.requests import request_operation, waiting_operations
 from headgate.flow.sources.loading import LoadPlan
-from headgate.history.loads import requests as loads
 from headgate.history.loads.requests import LoadRequest
+from headgate.history.replay.requests import ReplayDocument, request_replay
 from headgate.lake.control.driver_reports import Backlog, Outage
 from headgate.lake.control.ownership import LAYERS
+from headgate.lake.control.requests import send_request, waiting_requests
+from tests.support.loads import begin_load
 from tests.support.reported import of_b
 from tests.unit.driver.conftest import Tables
 
@@ -39,7 +41,7 @@ class Running:
     def __post_init__(self) -> None:
         runtime = self.tables.runtime
         runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
-        runtime.request_operation = lambda name, *_: self.done.append(name)
+        runtime.decide_operation = lambda name, *_: self.done.append(name)
         progress = SimpleNamespace(batch_done=lambda *_: None)
         run: Any = SimpleNamespace(
             layout=self.tables.layout,
@@ -83,7 +85,7 @@ def running(tables: Tables) -> Running:
 
 def keep_load(running: Running) -> None:
     plan = LoadPlan({"sequence": 0}, {"sequence": 4}, "4 files", "files")
-    loads.write_request(running.tables.layout, LoadRequest("l-1", "b", plan, "me", NOW))
+    begin_load(running.tables.layout, "p", LoadRequest("l-1", "b", plan, "me", NOW))
 
 
 def test_an_open_load_goes_on_once_the_rebuild_of_bronze_is_published(running: Running) -> None:
@@ -99,9 +101,9 @@ def test_a_run_ends_beside_a_rebuild_that_is_held_and_what_was_asked_waits(
 ) -> None:
     running.is_held = True
     keep_load(running)
-    request_operation(running.tables.layout, "drain", {}, NOW)
+    send_request(running.tables.layout, "drain", {}, NOW)
     assert running.is_done()
-    assert len(waiting_operations(running.tables.layout)) == 1
+    assert len(waiting_requests(running.tables.layout)) == 1
 
 
 @pytest.mark.parametrize("is_published", [False, True])
@@ -111,9 +113,9 @@ def test_what_people_asked_for_during_a_rebuild_of_bronze_is_taken_in(
     """The last batch may have published the rebuild."""
     if is_published:
         running.tables.runtime.rebuild = None
-    request_operation(running.tables.layout, "drain", {}, NOW)
+    send_request(running.tables.layout, "drain", {}, NOW)
     assert running.is_done()
-    assert waiting_operations(running.tables.layout) == ()
+    assert waiting_requests(running.tables.layout) == ()
     assert running.done[not is_published :] == ["drain", "a step"]
 
 
@@ -151,15 +153,18 @@ def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> N
     """Otherwise the supervising thread would hang as long as the batch, and hear no stop."""
     run: Any = running.supervisor._run
     running.tables.runtime.rebuild = None
-    request_operation(running.tables.layout, "drain", {}, NOW)
+    document = ReplayDocument("b", 0, 0, 1, "a test")
+    layout = running.tables.layout
+    asked = request_replay(layout, "r1", document, pa.table({"value": [b""]}), NOW)
+    layout.storage.write(asked.beside, b"")  # it is damaged, so it is removed when it is taken in
     running.supervisor.streams = [stream_of(Outage("no answer", NOW, NOW))]
     with run.runtime.bronze["b"].lock:  # a batch is read
         taking = threading.Thread(target=running.supervisor._take_in, daemon=True)
         taking.start()
         taking.join(10)
         assert not taking.is_alive()
-    assert len(waiting_operations(running.tables.layout)) == 1
+    assert len(waiting_requests(running.tables.layout)) == 1
     running.supervisor._take_in()
-    assert waiting_operations(running.tables.layout) == (), (
+    assert waiting_requests(running.tables.layout) == (), (
         "between batches, an outage delays nothing"
     )

@@ -137,11 +137,11 @@ class ControlOperator(StreamTask):
         """Ask the stream's driver to replay late rows: it does so between two batches, or when it
         starts."""
         from headgate.flow.operations.late_replay import replay_document
-        from headgate.flow.operations.requests import request_operation
+        from headgate.lake.control.requests import send_request
 
         now, tables, layout = datetime.now(UTC), self._tables(self._declared()), self._stream.layout
         for name in tables:
-            request_operation(layout, "late_replay", replay_document(name, by="Airflow"), now)
+            send_request(layout, "late_replay", replay_document(name, by="Airflow"), now)
         named = ", ".join(f"gold.{name}" for name in tables)
         return f"late rows of {named} are replayed between two batches"
 

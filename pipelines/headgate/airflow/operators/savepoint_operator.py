@@ -41,7 +41,7 @@ class SavepointOperator(TablesTask):
         now = datetime.now(UTC)
         declared, layout = self._opened()
         taken = create_savepoint(layout, declared, now, self.note)
-        self.log.info("savepoint %s: batch %s, %s rows", taken.id, taken.n, taken.rows)
+        self.log.info("savepoint %s: %s rows", taken.id, taken.rows)
         if self.keep is not None:
             gone = prune_savepoints(
                 layout, declared, now, keep=self.keep, keep_for=self.keep_for, note=self.note

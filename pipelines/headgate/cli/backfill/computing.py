@@ -20,7 +20,6 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import GOLD
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import tables_held
-from headgate.flow.operations.requests import OperationRequest
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import (
     BackfillReport,
@@ -30,10 +29,11 @@ from headgate.history.backfill.report import (
 )
 from headgate.history.savepoints.holds import holding
 from headgate.history.savepoints.store import create_savepoint
+from headgate.lake.control.requests import Request
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.errors import NoTablesError
-from headgate.lake.tables.snapshot import head_table
 from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def compute_here(
 
         return passing_session("headgate-backfill", max((os.cpu_count() or 2) // 2, 1))
 
-    if not head_table(layout, asked.deployed).exists:
+    if not ControlTable.of(layout.storage, asked.deployed.name).exists:
         raise NoTablesError(asked.deployed.name, layout.storage.root)
     require_machine(asked.deployed)
     os.nice(_NICENESS)
@@ -136,7 +136,7 @@ def require_expected(expected: Mapping[str, str] | None, report: BackfillReport)
 
 
 def _state(
-    layout: Layout, asked: BackfillScope, outcome: BackfillOutcome, request: OperationRequest
+    layout: Layout, asked: BackfillScope, outcome: BackfillOutcome, request: Request
 ) -> tuple[PublishedBackfill | None, bool]:
     """The publication, once each table has carried it out or is held by its gate, and whether a
     table has not carried it out yet."""

@@ -42,8 +42,7 @@ from headgate.history.backfill.report import backfill_reports, taken_back_report
 from headgate.insight.lineage.emitting import send_backfill
 from headgate.insight.querying.sql import select
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.snapshot import head_table
+from headgate.lake.tables.decisions import ControlTable
 
 if TYPE_CHECKING:
     from headgate.history.backfill.running import BackfillScope
@@ -161,9 +160,9 @@ def backfill(
 def _list(layout: Layout, declared: Pipeline, *, json: bool) -> None:
     found, back = tuple(backfill_reports(layout)), frozenset[str]()
     if found:
-        operations = BronzePayload.of(head_table(layout, declared).refresh()).operations
-        found = with_publications(layout, declared.name, found, operations)
-        back = taken_back_reports(found, operations)
+        decisions = ControlTable.of(layout.storage, declared.name).refresh()
+        found = with_publications(layout, declared.name, found, decisions)
+        back = taken_back_reports(found, decisions)
     shown = listed(found, back) if found else "there was no backfill"
     words = [] if found else [command("backfill", "--from", "2 days", "--dry-run")]
     documents = [report.document() for report in found]

@@ -35,7 +35,7 @@ from headgate.supervision.logs import run_log
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline
-    from headgate.history.savepoints.resets import ResetIntent
+    from headgate.lake.tables.decisions import Decision
     from headgate.supervision.job_state import Ended, JobState
 
 COLOUR = {
@@ -92,7 +92,7 @@ def status(
                 "freshness": fresh,
                 "rebuilding": rebuild_progress(layout, declared),
                 **left.document(),
-                "reset": restored and restored.document() | {"generation": restored.generation},
+                "reset": restored and {**restored.document, "at": restored.at.isoformat()},
                 **({"checkpoint": checkpoints_document(found)} if found else {}),
             }
         )
@@ -131,19 +131,17 @@ def _show_rejected(jobs: tuple[JobState, ...]) -> None:
         console().print(f"rows that rules rejected: {said}", markup=False, soft_wrap=True)
 
 
-def _show_reset(restored: ResetIntent | None) -> None:
+def _show_reset(restored: Decision | None) -> None:
     if restored is not None:
-        since = f"generation {restored.generation} since {restored.at:%F %T}Z"
-        console().print(f"{since}: {restored.why}", markup=False, soft_wrap=True)
+        since = f"generation {restored.document['generation']} since {restored.at:%F %T}Z"
+        console().print(f"{since}: {restored.document['why']}", markup=False, soft_wrap=True)
 
 
-def last_reset(layout: Layout, declared: Pipeline) -> ResetIntent | None:
+def last_reset(layout: Layout, declared: Pipeline) -> Decision | None:
     """The last reset of the tables; None if there was none."""
-    from headgate.history.savepoints.resets import Resets
-    from headgate.lake.tables.snapshot import head_table
+    from headgate.lake.tables.decisions import ControlTable
 
-    bronze = head_table(layout, declared)
-    return Resets(bronze).intent if bronze.exists else None
+    return ControlTable.of(layout.storage, declared.name).refresh().reset
 
 
 def how_it_ended(layout: Layout, jobs: tuple[JobState, ...]) -> tuple[Ended | None, Failure | None]:

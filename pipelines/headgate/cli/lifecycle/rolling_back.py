@@ -10,7 +10,7 @@ from headgate.cli.machine_faults import machine_fault
 from headgate.cli.options import command
 from headgate.cli.restoring import restore_in_place
 from headgate.commands import pipeline_command
-from headgate.declaration.graph import graph_of
+from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.deployment import Deployment
@@ -51,7 +51,7 @@ def _roll_back(
 ) -> bool:
     """Restore the savepoint, and start a driver with ``options`` unless they are None; returns
     whether it was started. Raises HeadgateError if this fails."""
-    reread = graph_of(declared).head.path in found.to_change()
+    reread = any(kind_of(path) == BRONZE for path in found.to_change())
     back = command("savepoint restore", savepoint.id, *["--reread"] * reread)
     done = "the new declaration may still be at work"
     remedy = f"{command('stop', '--now')}, then {back}"

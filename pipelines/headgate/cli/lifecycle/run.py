@@ -94,7 +94,7 @@ def run(
         if layer is None:
             _prepare(declared, layout, once, from_savepoint)
         began, before = time.monotonic(), batches_of(layout, declared)
-        stopped = stopped_loads(layout)
+        stopped = stopped_loads(layout, declared)
         layers = (layer,) if layer else LAYERS
         task = Task(
             declared,
@@ -179,7 +179,7 @@ def _drive_layers(task: Task, layout: Layout, options: Sequence[str]) -> str | N
             return _STOPPED if task.once else None
     if not run_layers(task, options):
         return _STOPPED if task.once else None
-    if task.once and (rebuild_progress(layout, declared) or has_open_load(layout)):
+    if task.once and (rebuild_progress(layout, declared) or has_open_load(layout, declared)):
         # Bronze's job, which publishes a rebuild and ends loads, has ended before gold's.
         return _drive(
             replace(opening, rebuild=NO_REBUILD, take_over=False, loads=True), layout

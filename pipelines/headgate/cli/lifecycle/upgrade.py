@@ -83,7 +83,7 @@ def upgrade(
         declared, layout = declaration.opened(pipeline, root)
         found = deployment_of(layout, declared)
         _require_possible(found, declared)
-        stopped = stopped_loads(layout)
+        stopped = stopped_loads(layout, declared)
         _require_startable(declared, layout)
     if not json:
         show_deployment(found, root)
@@ -205,7 +205,7 @@ def _behind(
     """The tables to rebuild that have processed no batch although bronze has one, and those whose
     rebuild has not begun."""
     at = snapshot(layout, declared)
-    rebuild = continued_rebuild(layout, declared, at.head.state.generation)
+    rebuild = continued_rebuild(at.decisions, declared)
     if rebuild is None:  # not begun, or published
         made_as = {path: at.tables[path].state.definition for path in found.to_change()}
         return [path for path, digest in made_as.items() if digest != declared.definitions[path]]

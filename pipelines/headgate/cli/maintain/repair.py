@@ -89,8 +89,8 @@ def repair(
 def _examined(layout: Layout, declared: Pipeline, scratch: Path) -> Plan:
     """The repair plan. ``scratch`` must not be deleted while the plan is used."""
 
-    def gone(offsets: Mapping[str, int], topics: Sequence[str]) -> str | None:
-        return what_is_gone(layout, declared, offsets, topics, jars_for(declared))
+    def gone(source: str, offsets: Mapping[str, int], topics: Sequence[str]) -> str | None:
+        return what_is_gone(layout, declared, source, offsets, topics, jars_for(declared))
 
     return examine(layout, declared, scratch, gone)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -35,7 +35,7 @@ from headgate.errors import HeadgateError
 from headgate.history.savepoints import store, verify
 from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.errors import SavepointError
-from headgate.history.savepoints.savepoint import Savepoint
+from headgate.history.savepoints.savepoint import SavedSource, Savepoint
 from headgate.history.savepoints.store import (
     UnreadableSavepoint,
     find_any_savepoint,
@@ -74,7 +74,7 @@ def create_savepoint(
     respond(
         json,
         described(savepoint) | {"seconds": seconds},
-        f"savepoint {savepoint.id}: batch {savepoint.n:,}, {plural(savepoint.rows, 'row')} "
+        f"savepoint {savepoint.id}: batch {_batches(savepoint)}, {plural(savepoint.rows, 'row')} "
         f"({seconds} s)",
         command("savepoint restore", savepoint.id),
     )
@@ -259,7 +259,7 @@ def show_list(
             note = "; ".join(
                 [REREAD_ONLY] * (each.id in reread_only) + [each.note] * bool(each.note)
             )
-            numbers = (each.n, each.rows, size_text(each.bytes))
+            numbers = (_batches(each), each.rows, size_text(each.bytes))
             table.add_row(*cells(each.id, each.created, *numbers, same, note))
         else:
             table.add_row(*cells(each.id, "damaged", "", "", "", "", each.why))
@@ -272,11 +272,10 @@ def show_one(savepoint: Savepoint, *, reread_only: bool) -> None:
     for name, value in (
         ("taken", f"{savepoint.created:%F %T}Z"),
         ("note", savepoint.note or "-"),
-        ("batch", f"{savepoint.n:,}"),
+        ("batch", _batches(savepoint)),
         ("generation", str(savepoint.generation)),
         ("declaration", savepoint.definition[:16]),
-        ("source", _offsets(savepoint)),
-        ("watermark", _clock(savepoint)),
+        *_of_sources(savepoint),
         ("engine", savepoint.engine),
         *([("restore", REREAD_ONLY)] if reread_only else ()),
     ):
@@ -298,23 +297,41 @@ def described(
         "pipeline": each.pipeline,
         "created": each.created.isoformat(),
         "note": each.note,
-        "n": each.n,
         "generation": each.generation,
         "definition": each.definition,
-        "offsets": dict(each.offsets),
+        "sources": {name: _described(of) for name, of in each.sources.items()},
         "rows": each.rows,
         "bytes": each.bytes,
         "reread_only": reread_only,
     }
 
 
-def _offsets(savepoint: Savepoint) -> str:
-    if (sequence := savepoint.offsets.get("sequence")) is not None:
+def _described(source: SavedSource) -> dict[str, Any]:
+    watermark = None if source.watermark is None else time_of(source.watermark).isoformat()
+    return {"n": source.n, "offsets": dict(source.offsets), "watermark": watermark}
+
+
+def _batches(savepoint: Savepoint) -> str:
+    """The batch id, with several sources that of each."""
+    found = savepoint.sources.items()
+    if len(found) == 1:
+        return "".join(f"{source.n:,}" for _, source in found)
+    return ", ".join(f"{source.n:,} of {name}" for name, source in found)
+
+
+def _of_sources(savepoint: Savepoint) -> Iterator[tuple[str, str]]:
+    """What a savepoint records of each source, as names and texts."""
+    for name, source in savepoint.sources.items():
+        of = f" of {name}" if len(savepoint.sources) > 1 else ""
+        yield f"source{of}", _offsets(source)
+        yield f"watermark{of}", _clock(source)
+
+
+def _offsets(source: SavedSource) -> str:
+    if (sequence := source.offsets.get("sequence")) is not None:
         return f"files up to {sequence:,}"
-    return ", ".join(f"{p}: {o:,}" for p, o in savepoint.offsets.items()) or "nothing yet"
+    return ", ".join(f"{p}: {o:,}" for p, o in source.offsets.items()) or "nothing yet"
 
 
-def _clock(savepoint: Savepoint) -> str:
-    if savepoint.watermark is None:
-        return "-"
-    return f"{time_of(savepoint.watermark):%F %T}Z"
+def _clock(source: SavedSource) -> str:
+    return "-" if source.watermark is None else f"{time_of(source.watermark):%F %T}Z"

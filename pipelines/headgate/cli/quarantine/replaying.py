@@ -30,12 +30,12 @@ from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.replay import corrections, requests
 from headgate.history.replay.corrections import CorrectedRecord, as_refused
 from headgate.history.replay.refused import RefusedRecords, RefusedSelection
-from headgate.history.replay.requests import ReplayRequest, committed_replay
+from headgate.history.replay.requests import ReplayDocument, committed_replay
 from headgate.history.replay.requests import waiting_replay as waits
+from headgate.lake.control.requests import Request
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.replay import Replay
+from headgate.lake.tables.decisions import ControlTable, Replay
 from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def replay_records(
     if dry_run or not len(good.rows):
         respond(json, document, "nothing was written" if dry_run else "nothing to replay")
         return
-    request = _ask(layout, records, good, note)
+    request = _ask(declared, layout, records, good, note)
     done = _carried_out(declared, layout, root, request)
     behind = _await_silver(declared, layout, source, done.n)
     left = len(found) - done.rows
@@ -141,24 +141,21 @@ def _validated(
 
 
 def _ask(
-    layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: str
-) -> ReplayRequest:
-    now = datetime.now(UTC)
-    held = records.bronze.state
-    request = requests.ReplayRequest(
-        id=new_id(now),
-        source=records.source.name,
-        generation=held.generation,
-        before=len(BronzePayload.of(held).replays),
+    declared: Pipeline, layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: str
+) -> Request:
+    now, source = datetime.now(UTC), records.source.name
+    decisions = ControlTable.of(layout.storage, declared.name).refresh()
+    document = ReplayDocument(
+        source=source,
+        generation=decisions.generation,
+        before=len(decisions.replays_of(source)),
         rows=len(good.rows),
         reason=person(note),
-        at=now,
     )
-    requests.request_replay(layout, request, good.rows)
-    return request
+    return requests.request_replay(layout, new_id(now), document, good.rows, now)
 
 
-def _carried_out(declared: Pipeline, layout: Layout, root: str, request: ReplayRequest) -> Replay:
+def _carried_out(declared: Pipeline, layout: Layout, root: str, request: Request) -> Replay:
     """Wait until bronze has the replay, and return it. The running driver takes it in; if none
     runs, one is started here, which ends after it. Raises HeadgateError if the replay did not
     take place."""
@@ -194,9 +191,7 @@ def _await_silver(declared: Pipeline, layout: Layout, source: Source, n: int) ->
         time.sleep(_POLL)
 
 
-def _state(
-    declared: Pipeline, layout: Layout, request: ReplayRequest
-) -> tuple[Replay | None, bool]:
+def _state(declared: Pipeline, layout: Layout, request: Request) -> tuple[Replay | None, bool]:
     """The replay if bronze has it, and whether the request still waits. The request is read before
     bronze, because it is removed after bronze's commit."""
     still = waits(layout)

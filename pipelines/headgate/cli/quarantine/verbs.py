@@ -43,6 +43,7 @@ from headgate.errors import HeadgateError
 from headgate.history.replay import requests
 from headgate.history.replay.corrections import exported_records
 from headgate.history.replay.refused import RefusedRecord
+from headgate.lake.control.requests import remove_request
 
 app = typer.Typer(
     help="Refused records: show them, correct and replay them. They are in quarantine, or a rule "
@@ -233,7 +234,8 @@ def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
         raise HeadgateError(
             f"{declared.name}: no replay waits for a driver", command("quarantine list")
         )
-    requests.remove_replay(layout, request)
+    remove_request(layout, request)
+    document = requests.ReplayDocument.of(request)
     # A driver that reads requests from now on does not find it. One may have read it before.
     if (done := requests.committed_replay(layout, declared.name, request)) is not None:
         raise HeadgateError(
@@ -241,9 +243,9 @@ def cancel(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = False
             f"it was carried out as batch {done.n:,}",
             command("ledger", "--by-id"),
         )
-    of = SourceLabels(declared.sources).field(request.source)
+    of = SourceLabels(declared.sources).field(document.source)
     respond(
         json,
-        {"pipeline": declared.name, **of, "cancelled": request.id, "records": request.rows},
-        f"the replay of {plural(request.rows, 'record')} is cancelled; they stay refused",
+        {"pipeline": declared.name, **of, "cancelled": request.id, "records": document.rows},
+        f"the replay of {plural(document.rows, 'record')} is cancelled; they stay refused",
     )

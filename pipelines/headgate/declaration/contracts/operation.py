@@ -1,8 +1,8 @@
 """The contract of operations on tables, and their registry: rare changes between batches.
 
-A commit of bronze between two batches requests an operation. Each table that it touches carries it
-out at exactly that place, in one commit. A rebuild carries it out again. A member is a module of
-``headgate.flow.operations`` (``headgate.registry``).
+A decision (``lake.tables.decisions``) gives an operation its place among the batches. Each table
+that it touches carries it out at exactly that place, in one commit. A rebuild carries it out again.
+A member is a module of ``headgate.flow.operations`` (``headgate.registry``).
 """
 
 from __future__ import annotations
@@ -22,13 +22,8 @@ if TYPE_CHECKING:
     from headgate.lake.tables.state import State
 
 Document = Mapping[str, Any]
-"""The parameters of an operation, in JSON values. Every commit of bronze repeats them, so they must
-be small, and refer to data instead of containing it."""
-
-TAKEN_BACK = "taken_back"
-"""The key of the entry that a restore adds to the document of an operation that it takes back. The
-value is the restored savepoint."""
-
+"""The parameters of an operation, in JSON values. Every process that reads decisions keeps them in
+memory, so they must be small, and refer to data instead of containing it."""
 
 REJECTED_FOR = "rejected"
 """The key of the entry that says for which tables, by name, a person has rejected the operation,
@@ -64,14 +59,15 @@ class TableOperation(ABC):
         return ()
 
     def is_meant_at(self, document: Document, generation: int) -> bool:
-        """Whether a request still applies to the tables, now that bronze has this generation. A
-        request that does not apply is dropped when it is taken in."""
+        """Whether a request still applies to the tables, now that the last reset has this
+        generation. A request that does not apply is dropped when it is taken in."""
         return True
 
-    def taken_back(self, document: Document, savepoint: str) -> Document:
-        """The document after the restore of a savepoint that was taken before the operation was
-        requested. By default, tables that are reset carry it out again."""
-        return document
+    @property
+    def is_taken_back(self) -> bool:
+        """Whether the restore of a savepoint that was taken before the operation was decided leaves
+        it out of force. By default, tables that are reset carry it out again."""
+        return False
 
     def extended(self, document: Document, made_as: Mapping[str, tuple[str, str]]) -> Document:
         """The document after fields were added inside of columns of tables. ``made_as`` has, by the

@@ -36,7 +36,6 @@ from headgate.lake.tables.history import Footers
 from headgate.lake.tables.live_files import latest_time, overlapping_files
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.replay import Replay
 from headgate.lake.tables.state import State, commit_time
 from headgate.lake.tables.table import Table
 from headgate.lake.tables.table_schema import TableSchema
@@ -148,27 +147,23 @@ class BronzeStage:
     def replay(
         self,
         copies: CorrectedCopies,
-        id_: str,
-        reason: str,
+        number: int,
         now: datetime,
-        verify: Callable[[], None] = lambda: None,
     ) -> State:
-        """Commit corrected copies of records as the next batch; the source's offsets stay the same.
-        ``verify`` is called before the commit. Raises CommitRefusedError or FencedError."""
+        """Commit corrected copies of records as the next batch, and so carry out the decision
+        ``number``. The source's offsets stay the same. Raises CommitRefusedError or FencedError."""
         held = self.refresh()
         payload = BronzePayload.of(held)
         batch = InDriver(self._decoding, iter([copies.records()]))
         sequenced = self._sequenced_copies(batch.ordered, copies, payload)
-        replay = Replay(id_, held.n + 1, len(batch.ordered), reason)
-        payload = replace(payload, replays=(*payload.replays, replay))
         counts = {**self._counts(batch, sequenced), "replayed": len(batch.ordered)}
         # ``changed_at`` stays the same: it is the time of the source's last record.
-        state = held.advanced_to(replay.n, now, payload).counting(counts)
+        state = held.advanced_to(held.n + 1, now, payload).counting(counts)
+        state = replace(state, operation=number)
         rows = batch.stamped(self._row_shape, sequenced.stamps)
         moved = [copies.moved(each, held.total.get("replayed", 0)) for each in rows]
         path = f"{attempt_folder(state)}/part-0.parquet"
         files = write_rows(self.table.storage, path, moved)
-        verify()
         return self._commit(state, files, batch.ordered)
 
     @contextmanager
@@ -202,7 +197,9 @@ class BronzeStage:
             return None
         if self._dedup_index is None:
             newest = max(payload.clocks.values(), default=None)
-            if payload.replays or payload.loads:  # they advance no watermark, and may be later
+            total = self.table.state.total
+            if total.get("replayed") or total.get("loaded"):
+                # They advance no watermark, and may be later.
                 newest = latest_time(self.table.handle, "event_time")
             self._dedup_index = DedupIndex(
                 micros(rule.within), rule.differing, self._load_dedup_rows, newest

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headgate.declaration.contracts.operation import TAKEN_BACK, Document, TableOperation
+from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, name_of
 from headgate.flow.operations.stage_table import Change, StageTable
@@ -60,12 +60,11 @@ class Patch:
 
 class BackfillOperation(TableOperation):
     """``{"backfill": ID, "generation": NUMBER, "tables": {NAME: PATCH}}``: the patches of some gold
-    tables, computed at this generation of bronze. ``declaration`` names the declaration that gave
-    the rows. A patch is void, and changes nothing, if
-    its table was made from another declaration, or if another operation has changed the table since
-    the rows were compared. ``EXTENDED`` has the later definitions of the tables, by name, that only
-    add fields inside of columns: a patch is valid for these, too. Further entries name the
-    requester."""
+    tables, computed when the last reset had this generation. ``declaration`` names the declaration
+    that gave the rows. A patch is void, and changes nothing, if its table was made from another
+    declaration, or if another operation has changed the table since the rows were compared.
+    ``EXTENDED`` has the later definitions of the tables, by name, that only add fields inside of
+    columns: a patch is valid for these, too. Further entries name the requester."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         return [path for path in map(GOLD.path, document["tables"]) if path in graph]
@@ -82,8 +81,9 @@ class BackfillOperation(TableOperation):
     def is_meant_at(self, document: Document, generation: int) -> bool:
         return bool(document["generation"] == generation)
 
-    def taken_back(self, document: Document, savepoint: str) -> Document:
-        return {**document, TAKEN_BACK: savepoint}
+    @property
+    def is_taken_back(self) -> bool:
+        return True
 
     def extended(self, document: Document, made_as: Mapping[str, tuple[str, str]]) -> Document:
         later = dict(document.get(EXTENDED, {}))
@@ -98,7 +98,7 @@ class BackfillOperation(TableOperation):
         name, held = name_of(place.table.name), place.table.state
         patch = Patch.of(document["tables"][name])
         is_valid = held.definition in _definitions(document, name) and held.operation == patch.after
-        if not is_valid or TAKEN_BACK in document:
+        if not is_valid:
             return Change(state)
         return _patched(place, state, patch)
 

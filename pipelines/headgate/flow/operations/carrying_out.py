@@ -1,9 +1,9 @@
-"""Requests operations and carries them out at their place among the batches.
+"""Decides on operations, and carries them out at their place among the batches.
 
-The intent is a commit of bronze with the next number, so it is fenced and ordered: it takes place
-after bronze's current batch id. Every later commit of bronze repeats all operations. A table must
-carry out each operation with a number higher than its own, before it processes a later batch.
-Operations are never marked as done and never removed (docs/exactly-once.md).
+A decision is a row of the control table, with a position among the batches of every source. A table
+must carry out each operation in force with a number higher than its own, before it processes a
+later batch of its source. Operations are never marked as done and never removed
+(docs/exactly-once.md).
 """
 
 from __future__ import annotations
@@ -24,62 +24,106 @@ from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
 from headgate.failpoints import failpoint
 from headgate.flow.operations.stage_table import StageTable
+from headgate.lake.tables.decisions import AMENDMENT, ControlTable, Decision, Operation, Position
 from headgate.lake.tables.history import Watermarks
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import commit_time, just_after
 from headgate.lake.tables.table import Table
 
+REJECTION = "rejection"
+"""The kind of a request that rejects an operation. Its document names the ``table`` and the
+``operation``, at a ``generation`` of the table, and says ``by`` whom, why and when (``reason``,
+``at``)."""
 
-def intend_operation(
-    bronze: Table, graph: Graph, name: str, document: Document, now: datetime
-) -> None:
-    """Request an operation. Bronze's job does this between batches. Nothing is requested if the
-    operation touches no table. Raises UnknownOperationError, CommitRefusedError, FencedError."""
+
+def decide_operation(
+    control: ControlTable,
+    graph: Graph,
+    name: str,
+    document: Document,
+    position: Position,
+    now: datetime,
+    request: str | None = None,
+) -> Decision | None:
+    """Decide on an operation, between two batches. Nothing is decided if it touches no table.
+    ``position`` is that of every source. Raises UnknownOperationError, CommitRefusedError,
+    FencedError."""
     if not operation_named(name).touches(graph, document):
-        return
-    held = bronze.refresh()
-    state = held.held("operation", bronze.epoch)
-    payload = BronzePayload.of(state)
-    operation = Operation(held.operation + 1, name, held.n, document, payload.watermark)
-    payload = replace(payload, operations=(*payload.operations, operation))
-    bronze.commit(replace(state, payload=payload, operation=operation.number, at=commit_time(now)))
+        return None
+    decision = control.append(name, document, position, now, request=request)
     failpoint("operation.intended")
+    return decision
 
 
-def tell_extended(bronze: Table, made_as: Mapping[str, tuple[str, str]], now: datetime) -> None:
-    """Tell all operations that tables get fields inside of columns, in one commit of bronze; no
-    commit if that changes no operation. ``made_as`` has the definitions of the tables before and
-    after. Call this before the tables get the fields. Raises as ``intend_operation``."""
-    state = bronze.refresh().held("extend", bronze.epoch)
-    payload = BronzePayload.of(state)
-    told = tuple(
-        replace(each, document=operation_named(each.name).extended(each.document, made_as))
-        for each in payload.operations
-    )
-    if told != tuple(payload.operations):
-        payload = replace(payload, operations=told)
-        bronze.commit(replace(state, payload=payload, at=commit_time(now)))
+def amend_extended(
+    control: ControlTable,
+    made_as: Mapping[str, tuple[str, str]],
+    position: Position,
+    now: datetime,
+) -> None:
+    """Amend the documents of operations for tables that get fields inside of columns, in one
+    decision; none if no document changes. ``made_as`` has the definitions of the tables before and
+    after. Call this before the tables get the fields. Raises as ``decide_operation``."""
+    changed = {
+        each.number: document
+        for each in control.refresh().operations
+        if (document := operation_named(each.kind).extended(each.document, made_as))
+        != each.document
+    }
+    if changed:
+        amend(control, changed, position, now)
         failpoint("operation.extended")
+
+
+def amend_rejected(
+    control: ControlTable, gold: Table, document: Document, position: Position, now: datetime
+) -> None:
+    """Amend the document of an operation, which a gate holds: it is rejected for a gold table, and
+    the table carries it out without a change. A rebuild decides the same. There is no decision if
+    the table has carried the operation out, or was reset, since it was rejected. Raises as
+    ``decide_operation``.
+
+    The request comes from the job that writes the table, and only while that job no longer tries to
+    carry the operation out: otherwise the table could change after the decision.
+    """
+    number, held = document["operation"], gold.refresh()
+    if held.operation >= number or held.generation != document["generation"]:
+        return
+    said = {name: document[name] for name in ("by", "reason", "at")}
+    for each in control.refresh().operations:
+        if each.number == number and not is_rejected(each.document, GOLD.path(document["table"])):
+            rejected = {**each.document.get(REJECTED_FOR, {}), document["table"]: said}
+            amend(control, {number: {**each.document, REJECTED_FOR: rejected}}, position, now)
+            failpoint("operation.rejected")
+
+
+def amend(
+    control: ControlTable, documents: Mapping[int, Any], position: Position, now: datetime
+) -> None:
+    """Give earlier decisions other documents, by their numbers, in one decision. Raises as
+    ``decide_operation``."""
+    texts = {str(number): document for number, document in documents.items()}
+    control.append(AMENDMENT, {"documents": texts}, position, now)
 
 
 @dataclass(frozen=True)
 class Operations:
-    """The operations of a pipeline, in order, as of the last refresh of its bronze table."""
+    """The operations in force for the tables of one source, in order. ``replays`` are the batch ids
+    of the replays of refused records into its bronze table."""
 
     asked: Sequence[Operation]
     graph: Graph
+    replays: frozenset[int] = frozenset()
 
     def of(self, tables: Iterable[Table]) -> Operations:
         """The operations that some tables, as last refreshed, have not carried out."""
         of = {table.name: table.state.operation for table in tables}
         awaited = (o for o in self.asked if any(self._awaits(o, *each) for each in of.items()))
-        return Operations(tuple(awaited), self.graph)
+        return Operations(tuple(awaited), self.graph, self.replays)
 
-    def watermarks(self, path: str) -> Watermarks:
-        """The batch ids after which operations take place, with the watermark of a table's source
-        at each; None if it is not known. Operations have that of the first source."""
-        is_of_head = self.graph.source_of(path) == self.graph.head
-        return {each.n: each.watermark if is_of_head else None for each in self.asked}
+    @property
+    def watermarks(self) -> Watermarks:
+        """The batch ids after which operations take place, with the watermark at each."""
+        return {each.n: each.watermark for each in self.asked}
 
     def stops(self, upto: int) -> tuple[int, ...]:
         """The batch ids at which the steps of a stage up to ``upto`` end. No step passes an
@@ -127,34 +171,3 @@ def _carry_out(operation: Operation, place: StageTable, now: datetime) -> None:
     failpoint("operation.staged")
     table.commit(change.state, add=change.add, remove=change.remove, moved=change.moved)
     failpoint("operation.table_done")
-
-
-def tell_rejected(bronze: Table, gold: Table, document: Mapping[str, Any], now: datetime) -> None:
-    """Mark an operation, which a gate holds, as rejected for a gold table, in one commit of bronze:
-    the table carries it out without a change. Every later commit of bronze repeats the mark, so a
-    rebuild decides the same. No commit if the table has carried the operation out, or was reset,
-    since it was rejected. Raises CommitRefusedError, FencedError.
-
-    The request comes from the job that writes the table, and only while that job no longer tries to
-    carry the operation out: otherwise the table could change after bronze's commit.
-    """
-    number, held = document["operation"], gold.refresh()
-    if held.operation >= number or held.generation != document["generation"]:
-        return
-    state = bronze.refresh().held("extend", bronze.epoch)
-    payload = BronzePayload.of(state)
-    said = {name: document[name] for name in ("by", "reason", "at")}
-
-    def told(found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**found, REJECTED_FOR: {**found.get(REJECTED_FOR, {}), document["table"]: said}}
-
-    marked = tuple(
-        replace(each, document=told(each.document))
-        if each.number == number and not is_rejected(each.document, GOLD.path(document["table"]))
-        else each
-        for each in payload.operations
-    )
-    if marked != tuple(payload.operations):
-        payload = replace(payload, operations=marked)
-        bronze.commit(replace(state, payload=payload, at=commit_time(now)))
-        failpoint("operation.rejected")

@@ -10,8 +10,8 @@ from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import FINAL, STATE
+from headgate.lake.tables.decisions import Decisions, Position
 from headgate.lake.tables.open_rows import open_rows
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.state import State, add_counts
 
@@ -54,11 +54,18 @@ class DrainOperation(TableOperation):
         return Change(state, add=staged, remove=opened.live)
 
 
-def is_drained(bronze: State) -> bool:
-    """Whether the last thing in bronze is a drain: another one would change no table, and every
-    commit of bronze would repeat it."""
-    operations = BronzePayload.of(bronze).operations
-    return bool(operations) and (operations[-1].name, operations[-1].n) == (NAME, bronze.n)
+def is_drained(decisions: Decisions, position: Position) -> bool:
+    """Whether no batch and no other operation came after a drain: another one would change no
+    table. ``position`` is that of every source now."""
+    if not decisions.operations:
+        return False
+    last = decisions.operations[-1]
+    in_force = all(decisions.is_in_force(last.number, source) for source in position)
+    return in_force and last.kind == NAME and _batches(last.position) == _batches(position)
+
+
+def _batches(position: Position) -> dict[str, int]:
+    return {source: at.n for source, at in position.items()}
 
 
 def _drains(held: GoldPayload, number: int, closed_through: int | None) -> Mapping[str, int]:

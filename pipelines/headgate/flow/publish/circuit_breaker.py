@@ -6,16 +6,15 @@ same result, and a restart changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import CircuitBreaker, Pipeline
 from headgate.declaration.quantities import is_above, plural
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import lineage, sum_of_counts
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.silver import OUTCOMES
 from headgate.lake.tables.state import Counts
 from headgate.lake.tables.table import Table
@@ -46,35 +45,42 @@ class Breaker:
     def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
         table = partial(Table, layout.storage, pipeline=pipeline.name)
         self._declared = pipeline.circuit_breaker
-        self._bronze = [table(BRONZE.path(name)) for name in pipeline.sources]
-        self._silver = {name: table(SILVER.path(name)) for name in pipeline.silver}
+        self._bronze = {name: table(BRONZE.path(name)) for name in pipeline.sources}
+        self._silver = {
+            source: {
+                name: table(SILVER.path(name))
+                for name, silver in pipeline.silver.items()
+                if silver.source == source
+            }
+            for source in pipeline.sources
+        }
         self._found: tuple[Sequence[int | None], str | None] | None = None
 
     def why_open(self) -> str | None:
         """Why publications pause; None if they do not. Raises LogGapError."""
-        if self._declared is None or not all(each.exists for each in self._bronze):
+        if self._declared is None or not all(each.exists for each in self._bronze.values()):
             return None
-        versions = [_version(each) for each in (*self._bronze, *self._silver.values())]
+        silver = (table for tables in self._silver.values() for table in tables.values())
+        versions = [_version(each) for each in (*self._bronze.values(), *silver)]
         # After a load, the walk over its batches is long.
         if self._found is None or self._found[0] != versions:
-            self._found = versions, self._why_open(self._declared)
+            reasons = (self._why_open(self._declared, source) for source in self._bronze)
+            self._found = versions, next(filter(None, reasons), None)
         return self._found[1]
 
-    def _why_open(self, declared: CircuitBreaker) -> str | None:
-        """As ``why_open``, for the tables as last refreshed."""
-        states = [each.state for each in self._bronze]
-        # Replays and loads are requested by a person; their batches are no sign of broken input.
-        asked_for = {replay.n for state in states for replay in BronzePayload.of(state).replays}
-        for bronze in self._bronze:
-            asked_for.update(_loaded(bronze, declared.batches))
-        newest = range(min(state.n for state in states), 0, -1)
-        own = (n for n in newest if n not in asked_for)
-        first = next(islice(own, declared.batches - 1, None), None)
-        if first is None:
+    def _why_open(self, declared: CircuitBreaker, source: str) -> str | None:
+        """As ``why_open``, for a source and its silver tables as last refreshed."""
+        batches = _newest_batches(self._bronze[source], declared.batches)
+        own = [n for n, counts in batches.items() if not _is_asked_for(counts)]
+        if len(own) < declared.batches:
             return None
-        read = sum(_counts(each, first, asked_for).get("read", 0) for each in self._bronze)
-        silver = {n: _counts(table, first, asked_for) for n, table in self._silver.items()}
-        return why_open(declared, read, silver)
+        asked_for = batches.keys() - own
+        read = sum(batches[n].get("read", 0) for n in own)
+        silver = {
+            name: _counts(table, own[-1], asked_for) for name, table in self._silver[source].items()
+        }
+        why = why_open(declared, read, silver)
+        return f"{source}: {why}" if why and len(self._bronze) > 1 else why
 
 
 def _version(table: Table) -> int | None:
@@ -84,20 +90,23 @@ def _version(table: Table) -> int | None:
     return table.version
 
 
-def _loaded(bronze: Table, batches: int) -> Iterator[int]:
-    """The batch ids of loads, newest first, back to the newest ``batches`` batches of the
-    source."""
-    if not BronzePayload.of(bronze.state).loads:
-        return
-    others = set[int]()
+def _is_asked_for(counts: Counts) -> bool:
+    """Whether a batch is one of a replay or of a load: a person has requested these, so they are no
+    sign of broken input."""
+    return bool(counts.get("replayed") or counts.get("loaded"))
+
+
+def _newest_batches(bronze: Table, batches: int) -> dict[int, Counts]:
+    """The counts of the newest batches of a bronze table, newest first, back to the ``batches``-th
+    one that the source has sent."""
+    found: dict[int, Counts] = {}
     for commit in lineage(bronze):
-        n = commit.state.n
-        if any(load.n == n for load in BronzePayload.of(commit.state).loads):
-            yield n
-        else:
-            others.add(n)
-            if len(others) > batches:
-                return
+        if commit.state.kind == "data":
+            found[commit.state.n] = commit.state.batch
+            batches -= not _is_asked_for(commit.state.batch)
+        if not batches:
+            break
+    return found
 
 
 def _counts(table: Table, first: int, asked_for: Collection[int]) -> Counts:

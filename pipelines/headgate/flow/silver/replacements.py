@@ -20,7 +20,6 @@ from headgate.lake.storage.files import Storage
 from headgate.lake.tables.damage import read_sound, require_sound
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.live_files import files_of_batches, live_files, overlapping_files
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.replay import (
     RecordPosition,
     corrected_record,
@@ -60,15 +59,18 @@ class Replacements:
         files: Sequence[DataFile],
         kept: Sequence[DataFile],
         apart: Sequence[DataFile],
+        *,
+        replays: Collection[int],
     ) -> pa.Table:
         """The rows of silver that take the place of rejected ones, in a step over some ``files`` of
-        bronze. ``kept`` and ``apart`` are the step's files of silver and of rejected rows. Raises
-        DamagedFileError or OSError if a file is damaged."""
+        bronze. ``kept`` and ``apart`` are the step's files of silver and of rejected rows,
+        ``replays`` the batch ids of replays of refused records. Raises DamagedFileError or OSError
+        if a file is damaged."""
         nothing = pa.table({})
         if not apart and not self._rejected.state.total.get("rejected"):
             return nothing
         duplicates = self._duplicates(files)
-        found = self._candidates(duplicates, files, apart, transform.suite)
+        found = self._candidates(duplicates, files, apart, transform.suite, replays)
         if not found:
             return nothing
         rows = self._conforming(rows_of(files), found, transform)
@@ -98,6 +100,7 @@ class Replacements:
         files: Sequence[DataFile],
         apart: Sequence[DataFile],
         suite: str,
+        replays: Collection[int],
     ) -> list[Copy]:
         """The duplicates of rejected rows that no replay has corrected yet. Most producers send the
         same bytes again, and the same rules would reject these. So such duplicates are left out
@@ -120,7 +123,7 @@ class Replacements:
         rejected = Earlier(self._within, earlier)
         found = _among(duplicates, rejected)
         # This reads the files of all replays, so only if there is a candidate.
-        if found and (corrected := self._corrected_before()):
+        if found and (corrected := self._corrected_before(replays)):
             rejected = Earlier(self._within, (r for r in earlier if r.position not in corrected))
             found = _among(duplicates, rejected)
         if not found or copies or not self._by_value:
@@ -155,10 +158,10 @@ class Replacements:
             if row.get("suite") == suite
         }
 
-    def _corrected_before(self) -> set[RecordPosition]:
+    def _corrected_before(self, replays: Collection[int]) -> set[RecordPosition]:
         """The rejected rows of which earlier replays have brought a copy into the table, with any
         event time."""
-        batches = {replay.n for replay in BronzePayload.of(self._bronze.state).replays}
+        batches = {n for n in replays if n <= self._bronze.state.n}
         if not batches:
             return set()
         taken = {

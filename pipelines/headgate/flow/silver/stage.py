@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -54,6 +54,7 @@ class SilverStage:
         self._spark = spark
         self._source = source
         self._has_ceilings = True
+        self._replays: frozenset[int] = frozenset()
         self._declared = {t.name: t for t in tables}
         self._transforms = {t.name: SilverTransform(t, source.record) for t in tables}
         self._quarantine_transform = QuarantineTransform(source)
@@ -102,8 +103,10 @@ class SilverStage:
 
         Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
         """
-        boundaries = BronzePayload.of(self.bronze.refresh()).replay_ends
-        watermarks = operations.watermarks(self.bronze.name)
+        self.bronze.refresh()
+        self._replays = operations.replays
+        boundaries = {end for n in self._replays for end in (n - 1, n)}
+        watermarks = operations.watermarks
         at = {name: table.refresh().n for name, table in self.silver.items()}
         front = max(at.values(), default=0)
         for n in sorted(set(at.values()), reverse=True):
@@ -125,13 +128,14 @@ class SilverStage:
         rules = (rule for suite in suites if suite is not None for rule in suite.rules)
         return 0 if any(rule.above is not None for rule in rules) else None
 
-    def process_again(self, batches: Commit, now: datetime) -> None:
+    def process_again(self, batches: Commit, replays: Collection[int], now: datetime) -> None:
         """Process batches that other tables have processed before, in one step, without quarantine.
         Rules with the action ``stop`` do not refuse them, because the batches were accepted before.
+        ``replays`` are the batch ids of replays.
 
         Raises CommitRefusedError.
         """
-        self._has_ceilings = False
+        self._has_ceilings, self._replays = False, frozenset(replays)
         self._process([*self.silver], [batches], now, quarantining=False)
 
     def _places(self, names: Iterable[str], *, quarantining: bool) -> tuple[StageTable, ...]:
@@ -236,7 +240,9 @@ class SilverStage:
         files."""
         if not counts.get("duplicate"):
             return ()
-        rows = self._replacements[name].of(transform, self._bronze_rows.of, files, *staged)
+        rows = self._replacements[name].of(
+            *(transform, self._bronze_rows.of, files), *staged, replays=self._replays
+        )
         if not len(rows):
             return ()
         rows = rows.cast(arrow_schema(row_type(self.silver[name])))
@@ -249,9 +255,8 @@ class SilverStage:
         """Whether a step after batch ``after`` ends with a replay, which is a step of its own, or
         has a batch of a load. A person has requested these, so rules with the action ``stop`` do
         not refuse them."""
-        replays = BronzePayload.of(self.bronze.state).replays
         loads = BronzePayload.of(last).loads
-        return any(each.n == last.n for each in replays) or any(each.n > after for each in loads)
+        return last.n in self._replays or any(each.n > after for each in loads)
 
     def _ahead(self, name: str) -> int:
         """The batch id of a table's rejected rows if it is ahead of the table, because a crash came

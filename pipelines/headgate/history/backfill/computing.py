@@ -92,7 +92,7 @@ class BackfillComputation:
         for shape in stage.shapes:
             shape.create(self._declared.definitions.get(shape.table.name, ""))
         for step in self._planned.steps[name]:
-            stage.process_again(_batches(step), now)
+            stage.process_again(_batches(step), self._planned.replays[name], now)
 
     def _compared(
         self, declared: GoldTable, target: BackfillTarget, now: datetime

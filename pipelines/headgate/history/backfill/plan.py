@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -25,9 +25,9 @@ from headgate.history.backfill.selection import (
     require_computable,
 )
 from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.decisions import Operation
 from headgate.lake.tables.frames import micros
 from headgate.lake.tables.live_files import overlapping_files
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
 from headgate.lake.tables.table import Table
@@ -56,10 +56,12 @@ class BackfillTarget:
 
 @dataclass(frozen=True)
 class BackfillPlan:
-    """``steps`` has the steps over bronze of each silver table, by its name."""
+    """``steps`` has the steps over bronze of each silver table, by its name, ``replays`` the batch
+    ids of the replays of refused records into its bronze."""
 
     targets: tuple[BackfillTarget, ...]
     steps: Mapping[str, tuple[BronzeStep, ...]]
+    replays: Mapping[str, frozenset[int]]
 
     @property
     def read(self) -> tuple[DataFile, ...]:
@@ -83,8 +85,14 @@ def plan_backfill(
     for target in targets:
         by_silver.setdefault(used.gold[target.table].silver, []).append(target)
     return BackfillPlan(
-        targets, {name: _steps(at, used, name, of) for name, of in by_silver.items()}
+        targets,
+        {name: _steps(at, used, name, of) for name, of in by_silver.items()},
+        {name: _replays(at, used.silver[name].source) for name in by_silver},
     )
+
+
+def _replays(at: ConsistentSnapshot, source: str) -> frozenset[int]:
+    return frozenset(each.n for each in at.decisions.replays_of(source))
 
 
 def _target(
@@ -98,7 +106,8 @@ def _target(
             remedy=f"{pipeline_command('plan')}, then {pipeline_command('upgrade')}",
         )
     state, payload = position.state, GoldPayload.of(position.state)
-    done = _done(at, state.operation)
+    source = graph_of(deployed).source_of(path).name
+    done = _done(at, source, state.operation)
     touching = [each for each in done if _touches(each, deployed, path)]
     require_computable(done, graph_of(deployed), path)
     lateness = micros(declared.allowed_lateness)
@@ -123,9 +132,9 @@ def _target(
     )
 
 
-def _done(at: ConsistentSnapshot, operation: int) -> tuple[Operation, ...]:
-    """The operations up to the last one that a table has carried out."""
-    asked = BronzePayload.of(at.head.state).operations
+def _done(at: ConsistentSnapshot, source: str, operation: int) -> tuple[Operation, ...]:
+    """The operations up to the last one that a table of a source has carried out."""
+    asked = at.decisions.operations_of(source)
     return tuple(each for each in asked if each.number <= operation)
 
 
@@ -139,7 +148,9 @@ def _overlaps(document: Document, wanted: EventTimeRange) -> bool:
     return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
 
 
-def _with_copies(bronze: TablePosition, span: TimeSpan, within: timedelta | None) -> list[TimeSpan]:
+def _with_copies(
+    bronze: TablePosition, replays: Collection[int], span: TimeSpan, within: timedelta | None
+) -> list[TimeSpan]:
     """The event times of the rows that decide which rows of a span are in a table with rules.
     Raises DamagedFileError."""
     storage, find = bronze.table.storage, BronzeDuplicates(bronze.table.storage, bronze.handle).find
@@ -147,8 +158,7 @@ def _with_copies(bronze: TablePosition, span: TimeSpan, within: timedelta | None
     def extended(span: TimeSpan) -> TimeSpan:
         return span if within is None else with_chains(span, micros(within), find)
 
-    batches = {replay.n for replay in BronzePayload.of(bronze.state).replays}
-    links = links_of(storage, bronze.handle, batches) if batches else []
+    links = links_of(storage, bronze.handle, replays) if replays else []
     return with_links(span, links, extended)
 
 
@@ -159,14 +169,15 @@ def _steps(
     matters: at operations that decide what is late, at replays, and at the batch of each target."""
     table = used.silver[silver]
     position = at.tables[BRONZE.path(table.source)]
-    payload = BronzePayload.of(position.state)
+    replays = _replays(at, table.source)
     spans = [span for target in targets for span in target.range.spans]
     if not spans:
         return ()
     span = min(first for first, _ in spans), max(last for _, last in spans)
     read = [span]
     if table.suite is not None:
-        read = _with_copies(position, span, used.sources[table.source].record.one_copy_within)
+        within = used.sources[table.source].record.one_copy_within
+        read = _with_copies(position, replays, span, within)
     files = overlapping_files(position.handle, "event_time", read)
     if not all(file.is_ours for file in files):
         raise NotBackfilledError(
@@ -175,7 +186,8 @@ def _steps(
             remedy=f"go back to a savepoint: {pipeline_command('savepoint list')}",
         )
     last = max(target.n for target in targets)
-    ends = {target.n for target in targets} | {n for n in payload.replay_ends if 0 < n < last}
+    ends = {target.n for target in targets}
+    ends |= {end for n in replays for end in (n - 1, n) if 0 < end < last}
     for target in targets:
         decided = [n for n, _ in target.drains] + [n for n, _, _ in target.replays]
         ends |= {n for n in decided if 0 < n < last}

@@ -15,14 +15,14 @@ from headgate.declaration.contracts.operation import is_rejected
 from headgate.declaration.files import declaration_words
 from headgate.declaration.kinds import GOLD
 from headgate.errors import HeadgateError
-from headgate.history.backfill.selection import BACKFILL, backfills_in_force
+from headgate.history.backfill.selection import BACKFILL
 from headgate.history.savepoints.holds import FOLDER
 from headgate.lake.storage.documents import Document, encoded, ids_in, read_value, write_document
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import Decision, Decisions
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.log import Commit
-from headgate.lake.tables.payloads.bronze import Operation
 from headgate.lake.tables.row_changes import NO_ROWS, RowChanges
 from headgate.lake.tables.table import Table
 
@@ -145,7 +145,7 @@ class BackfillReport:
         return {**encoded(self), "result": self.result, "tables": tables}
 
 
-def publication_of(layout: Layout, pipeline: str, operation: Operation) -> PublishedBackfill:
+def publication_of(layout: Layout, pipeline: str, operation: Decision) -> PublishedBackfill:
     """What the operation of a backfill has done so far."""
     document = operation.document
     waiting, rejected, void = list[str](), list[str](), list[str]()
@@ -197,11 +197,11 @@ def backfill_reports(layout: Layout) -> Iterator[BackfillReport]:
 
 
 def with_publications(
-    layout: Layout, pipeline: str, found: Iterable[BackfillReport], operations: Iterable[Operation]
+    layout: Layout, pipeline: str, found: Iterable[BackfillReport], decisions: Decisions
 ) -> tuple[BackfillReport, ...]:
     """The reports with what is published of them now: a command that was killed, or did not wait,
-    has not recorded it. ``operations`` are all operations of bronze. Raises HeadgateError."""
-    asked = {str(o.document["backfill"]): o for o in operations if o.name == BACKFILL}
+    has not recorded it. Raises HeadgateError."""
+    asked = {str(o.document["backfill"]): o for o in decisions.operations if o.kind == BACKFILL}
 
     def now(report: BackfillReport) -> BackfillReport:
         operation, said = asked.get(report.id), report.published
@@ -212,10 +212,11 @@ def with_publications(
     return tuple(map(now, found))
 
 
-def taken_back_reports(
-    found: Iterable[BackfillReport], operations: Iterable[Operation]
-) -> frozenset[str]:
-    """The ids of the reports whose backfill was published and then undone by a restore.
-    ``operations`` are all operations of bronze."""
-    ids = {each.document["backfill"] for each in backfills_in_force(operations)}
+def taken_back_reports(found: Iterable[BackfillReport], decisions: Decisions) -> frozenset[str]:
+    """The ids of the reports whose backfill was published and then undone by a restore."""
+    ids = {
+        each.document["backfill"]
+        for each in decisions.of(BACKFILL)
+        if any(decisions.is_in_force(each.number, source) for source in each.position)
+    }
     return frozenset(each.id for each in found if each.published and each.id not in ids)

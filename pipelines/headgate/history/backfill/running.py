@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.failpoints import failpoint
-from headgate.flow.operations import requests
 from headgate.flow.operations.backfill import NAME, Patch
-from headgate.flow.operations.requests import OperationRequest
 from headgate.history.backfill.plan import BackfillPlan, plan_backfill
 from headgate.history.backfill.report import BackfillReport, write_report
 from headgate.history.backfill.selection import LATEST, EventTimeRange, first_begin
 from headgate.history.savepoints.holds import FOLDER, record_hold
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import settled_snapshot
+from headgate.lake.control.requests import Request, send_request
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.snapshot import ConsistentSnapshot
 
@@ -58,7 +57,7 @@ class BackfillScope:
 
 @dataclass(frozen=True)
 class BackfillOutcome:
-    """``patches`` are those of the tables that differ, at bronze's ``generation``."""
+    """``patches`` are those of the tables that differ, at the ``generation`` of the tables."""
 
     report: BackfillReport
     patches: Mapping[str, Patch]
@@ -109,7 +108,7 @@ def compute_backfill(
     write_report(layout, report)
     failpoint("backfill.reported")
     patches = {name: each.patch for name, each in found.items() if each.patch is not None}
-    return BackfillOutcome(report, patches, at.head.state.generation)
+    return BackfillOutcome(report, patches, at.decisions.generation)
 
 
 def _read(at: ConsistentSnapshot, asked: BackfillScope, now: datetime) -> Savepoint:
@@ -121,7 +120,7 @@ def _read(at: ConsistentSnapshot, asked: BackfillScope, now: datetime) -> Savepo
 
 def ask_to_publish(
     layout: Layout, outcome: BackfillOutcome, savepoint: str, by: str, now: datetime
-) -> OperationRequest:
+) -> Request:
     """Request the publication of all patches of a backfill: one intent, and one commit per
     table."""
     tables = {name: asdict(patch) for name, patch in outcome.patches.items()}
@@ -133,6 +132,6 @@ def ask_to_publish(
         "savepoint": savepoint,
         "by": by,
     }
-    request = requests.request_operation(layout, NAME, document, now)
+    request = send_request(layout, NAME, document, now)
     failpoint("backfill.asked")
     return request

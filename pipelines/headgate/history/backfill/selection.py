@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from headgate.declaration.contracts.operation import TAKEN_BACK, is_rejected, operation_named
+from headgate.declaration.contracts.operation import is_rejected, operation_named
 from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable
 from headgate.history.backfill.errors import NotBackfilledError
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.payloads.bronze import Operation
+from headgate.lake.tables.decisions import Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
 
 LATEST = 1 << 60
@@ -97,18 +97,14 @@ def final_end_at(operation: Operation, held: GoldPayload, lateness: int) -> int 
     return then.final_through(lateness)
 
 
-def backfills_in_force(operations: Iterable[Operation]) -> Iterator[Operation]:
-    """The backfills among some operations that no restore has taken back."""
-    return (o for o in operations if o.name == BACKFILL and TAKEN_BACK not in o.document)
-
-
 def backfills_into(
     wanted: EventTimeRange, table: str, operations: Iterable[Operation]
 ) -> tuple[str, ...]:
-    """The ids of the backfills that were published into a range of a table, and not taken back."""
+    """The ids of the backfills among some operations that were published into a range of a
+    table."""
     found = []
-    for each in backfills_in_force(operations):
-        if is_rejected(each.document, GOLD.path(table)):
+    for each in operations:
+        if each.name != BACKFILL or is_rejected(each.document, GOLD.path(table)):
             continue
         if (patch := each.document["tables"].get(table)) is None:
             continue

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import Pipeline
 from headgate.declaration.names import REPLAYED
 from headgate.flow.operations.late_replay import replay_document
+from headgate.history.loads.requests import LoadRequest
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.load import Load, span_of
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
 
 PAIRS_PER_REPLAY = 200_000
@@ -32,22 +32,24 @@ SLICE = 60_000_000
 
 
 class ReplayPlanner:
-    """Plans the replays for the loads of one source. It only reads."""
+    """Plans the replays for a load. It only reads."""
 
-    def __init__(self, layout: Layout, pipeline: Pipeline, source: str) -> None:
+    def __init__(self, layout: Layout, pipeline: Pipeline, request: LoadRequest) -> None:
+        source = request.source
         table = partial(Table, layout.storage, pipeline=pipeline.name)
         names = [
             name
             for name, each in pipeline.gold.items()
             if pipeline.silver[each.silver].source == source
         ]
-        self._head = table(graph_of(pipeline).head.path)
+        self._source, self._reason = source, request.reason
+        self._control = ControlTable.of(layout.storage, pipeline.name)
         self._gold = {name: table(GOLD.path(name)) for name in names}
         self._late = {name: table(LATE.path(name)) for name in names}
 
     def behind(self, load: Load) -> list[str]:
         """The gold tables that have not processed all of a load, or not carried out its replays."""
-        asked = BronzePayload.of(self._head.refresh()).operations
+        asked = self._control.refresh().operations_of(self._source)
         own = (each for each in asked if each.document.get("load") == load.id)
         numbers = {each.document["table"]: each.number for each in own}
         states = {name: table.refresh() for name, table in self._gold.items()}
@@ -65,7 +67,7 @@ class ReplayPlanner:
                 begin, end = first_part(times, PAIRS_PER_REPLAY)
                 offsets = span_of(load.number)
                 return replay_document(
-                    name, begin, end, offsets=offsets, load=load.id, by=load.reason
+                    name, begin, end, offsets=offsets, load=load.id, by=self._reason
                 )
         return None
 

@@ -1,7 +1,8 @@
-"""The request of a load: a document, and a folder beside it for what the source keeps.
+"""Loads of history, as they are decided: each begins with a request, and later requests change it.
 
 Only bronze's commits record how far a load has got. So after a crash, or after the restore of a
-savepoint, a load continues where its tables are.
+savepoint, a load continues where its tables are. A source keeps what it needs for a load in a
+folder.
 """
 
 from __future__ import annotations
@@ -13,10 +14,20 @@ from typing import Any, Literal
 
 from headgate.declaration.kinds import BRONZE
 from headgate.flow.sources.loading import LoadPlan
-from headgate.lake.storage.documents import encoded, read_value, write_document
+from headgate.lake.control.requests import Request, waiting_requests
+from headgate.lake.storage.documents import decoded, encoded
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import CONTROL, Layout
-from headgate.lake.tables.load import Load
+from headgate.lake.tables.decisions import (
+    LOAD,
+    LOAD_CHANGE,
+    RESET,
+    ControlTable,
+    Decision,
+    Decisions,
+    Position,
+)
+from headgate.lake.tables.load import Load, next_number
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.table import Table
 
@@ -27,7 +38,8 @@ Wish = Literal["open", "paused", "cancelled", "stopped", "done", "taken back"]
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """``share`` is the part of the driver's time that the load may take while the stream has input,
+    """``number`` is that of the load among those of its source; 0 while the request waits.
+    ``share`` is the part of the driver's time that the load may take while the stream has input,
     ``rate`` the most records per second. ``wish`` is the state that is wanted for the load. It is
     ``stopped`` after an error, which ``why`` describes, and ``taken back`` if a restore came after
     it was done. ``until`` is set while a load that had not reached its end is read again: the
@@ -40,14 +52,11 @@ class LoadRequest:
     at: datetime
     share: float = 0.5
     rate: int | None = None
+    number: int = 0
     wish: Wish = "open"
     why: str = ""
     until: Mapping[str, int] | None = None
     then: Wish = "done"
-
-    @property
-    def path(self) -> str:
-        return f"{FOLDER}/{self.id}/load.json"
 
     @property
     def ends(self) -> Mapping[str, int]:
@@ -68,39 +77,106 @@ class LoadRequest:
         """Whether bronze has all of the load."""
         return self.read(load) >= self.total
 
+    def document(self) -> dict[str, Any]:
+        """The document of a request for it."""
+        told = ("source", "plan", "reason", "share", "rate")
+        return {name: value for name, value in encoded(self).items() if name in told}
+
 
 def load_folder(layout: Layout, id_: str) -> Storage:
     """The folder in which a source keeps what it needs for a load."""
     return layout.storage.at(f"{FOLDER}/{id_}")
 
 
-def write_request(layout: Layout, request: LoadRequest) -> None:
-    """Write a request, new or changed."""
-    write_document(layout.storage, request.path, encoded(request))
+def loads_of(decisions: Decisions, waiting: Iterable[Request] = ()) -> tuple[LoadRequest, ...]:
+    """All loads that were ever requested, oldest first, with the changes of them. ``waiting`` are
+    requests that may be decided already."""
+    found: dict[str, LoadRequest] = {}
+    for row in decisions.rows:
+        if row.kind == LOAD:
+            found[str(row.request)] = _begun(str(row.request), row.document, row.at)
+        elif row.kind == LOAD_CHANGE:
+            _change(found, row.document)
+        elif row.kind == RESET:
+            found = _after_reset(found, decisions, row)
+    for request in waiting:
+        if decisions.decided(request.id) is None:
+            if request.kind == LOAD:
+                found[request.id] = _begun(request.id, request.document, request.at)
+            elif request.kind == LOAD_CHANGE:
+                _change(found, request.document)
+    return tuple(found.values())
 
 
-def change_request(layout: Layout, request: LoadRequest, **changes: Any) -> LoadRequest:
-    """Write a stored request with some changes. Other changes that were stored since are kept."""
-    changed = replace(find_request(layout, request.id) or request, **changes)
-    write_request(layout, changed)
-    return changed
+def _begun(id_: str, document: Mapping[str, Any], at: datetime) -> LoadRequest:
+    plan = decoded(document["plan"], LoadPlan)
+    return LoadRequest(**{**document, "id": id_, "at": at, "plan": plan})
 
 
-def find_request(layout: Layout, id_: str) -> LoadRequest | None:
-    """Raises DamagedDocumentError."""
-    return read_value(layout.storage, f"{FOLDER}/{id_}/load.json", LoadRequest)
+def _change(found: dict[str, LoadRequest], document: Mapping[str, Any]) -> None:
+    if (load := found.get(document["load"])) is not None:
+        found[load.id] = replace(load, **document["changes"])
 
 
-def all_requests(layout: Layout) -> tuple[LoadRequest, ...]:
-    """All loads that were ever requested, oldest first. Raises DamagedDocumentError."""
-    found = (find_request(layout, id_) for id_ in layout.storage.folders(FOLDER))
-    asked = (request for request in found if request is not None)
-    return tuple(sorted(asked, key=lambda request: (request.at, request.id)))
+def _after_reset(
+    found: Mapping[str, LoadRequest], decisions: Decisions, reset: Decision
+) -> dict[str, LoadRequest]:
+    """The loads after the restore of a savepoint together with bronze: a load that was done after
+    the savepoint is taken back. An open load continues from what bronze has."""
+    back, saved = reset.document["back_to"], reset.document["decision"]
+    if saved is None or not back:
+        return dict(found)
+    before = {each.id: each.wish for each in loads_of(decisions.until(saved))}
+
+    def after(load: LoadRequest) -> LoadRequest:
+        if load.source not in back or load.wish not in ("done", "taken back"):
+            return load
+        return replace(load, wish="done" if before.get(load.id) == "done" else "taken back")
+
+    return {id_: after(load) for id_, load in found.items()}
 
 
-def next_open_request(requests: Iterable[LoadRequest]) -> LoadRequest | None:
+def all_loads(layout: Layout, pipeline: str) -> tuple[LoadRequest, ...]:
+    """As ``loads_of``, now. Raises DamagedDocumentError, LogGapError."""
+    waiting = waiting_requests(layout)  # read before the decisions: a decided one is removed
+    return loads_of(ControlTable.of(layout.storage, pipeline).refresh(), waiting)
+
+
+def find_load(layout: Layout, pipeline: str, id_: str) -> LoadRequest | None:
+    return next((each for each in all_loads(layout, pipeline) if each.id == id_), None)
+
+
+def number_after(loads: Iterable[LoadRequest], source: str) -> int:
+    """The number of the next load of a source. Raises TooManyLoadsError."""
+    return next_number(each.number for each in loads if each.source == source)
+
+
+def decide_load(
+    control: ControlTable, request: Request, position: Position, now: datetime
+) -> Decision:
+    """Decide on a load that begins. Raises TooManyLoadsError, CommitRefusedError, FencedError."""
+    number = number_after(loads_of(control.known), request.document["source"])
+    document = {**request.document, "number": number}
+    return control.append(LOAD, document, position, now, request=request.id)
+
+
+def decide_load_change(
+    control: ControlTable,
+    load: str,
+    changes: Mapping[str, Any],
+    position: Position,
+    now: datetime,
+    request: str | None = None,
+) -> Decision:
+    """Decide on a change of a load: new values of fields of ``LoadRequest``. Raises
+    CommitRefusedError, FencedError."""
+    document = {"load": load, "changes": dict(changes)}
+    return control.append(LOAD_CHANGE, document, position, now, request=request)
+
+
+def next_open_load(loads: Iterable[LoadRequest]) -> LoadRequest | None:
     """The load that a driver carries out: one at a time, the oldest first."""
-    return next((request for request in requests if request.wish == "open"), None)
+    return next((load for load in loads if load.wish == "open"), None)
 
 
 @dataclass(frozen=True)

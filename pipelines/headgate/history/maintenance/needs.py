@@ -16,7 +16,6 @@ from headgate.history.savepoints.savepoint import SavedTable
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.live_files import live_paths
 from headgate.lake.tables.log import Commit, LogFolder, read_commit
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State, commit_time
 from headgate.lake.tables.table import Table
 
@@ -96,8 +95,6 @@ def _versions(
         yield "unpublished", min(published)
     if oldest := [_needed_by(table, history, each) for each in saved]:
         yield "savepoints", min(oldest)
-    if kind_of(table.name) == BRONZE and context.is_open:
-        yield "reset", BronzePayload.of(history.state(version)).reset_commit
 
 
 def _position(history: LogHistory, version: int) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, PUBLICATION, kind_of
+from headgate.declaration.kinds import BRONZE, CONTROL, PUBLICATION, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.errors import ResetOpenError
@@ -19,7 +19,7 @@ from headgate.history.savepoints.resets import last_reset_reason, tables_awaitin
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import UnreadableSavepoint
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.snapshot import ConsistentSnapshot, snapshot
 
@@ -67,7 +67,8 @@ class RetentionContext:
 
     def _source_of(self, path: str) -> str | None:
         graph = self.snapshot.graph
-        return graph.source_of(path).name if path in graph else None
+        has_source = path in graph and kind_of(path) != CONTROL
+        return graph.source_of(path).name if has_source else None
 
 
 def _counts(path: str) -> bool:
@@ -78,12 +79,12 @@ def _counts(path: str) -> bool:
 def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
     """Raises HeadgateError if there are no tables, ResetOpenError if a declared table awaits a
     reset, LogGapError if a log is damaged, NotLevelError if a savepoint is damaged."""
-    found = snapshot(layout, pipeline)
+    control, found = ControlTable.of(layout.storage, pipeline.name), snapshot(layout, pipeline)
     waiting = tables_awaiting_reset(found)
     if declared := pipeline.definitions.keys() & waiting:
         raise ResetOpenError(pipeline.name, declared, last_reset_reason(found))
-    generation, asked = found.head.state.generation, BronzePayload.of(found.head.state).operations
-    rebuild = begun_rebuild(layout, generation)
+    decisions = found.decisions
+    rebuild = begun_rebuild(decisions)
     processed = found.n
     for step in rebuild.steps(layout, pipeline.name) if rebuild else ():
         # The source of a table that is not declared any more may be any.
@@ -94,13 +95,10 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
         snapshot=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
-        ends={
-            name: BronzePayload.of(at.state).replay_ends | {each.n for each in asked}
-            for name, at in found.bronze.items()
-        },
+        ends={name: decisions.ends(name) for name in found.bronze},
         is_open=bool(waiting),
         processed=processed,
-        rebuilt=partial(rebuild_files, layout, pipeline.name, generation),
+        rebuilt=partial(rebuild_files, layout, pipeline.name, control),
     )
 
 

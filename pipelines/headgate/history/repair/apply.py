@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import RECORDS, kind_of
+from headgate.declaration.kinds import BRONZE, CONTROL, RECORDS, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.history.loads.reopening import reopen_done_loads
 from headgate.history.repair.logs import Aside, mend_log, put_log_aside
 from headgate.history.repair.plan import CannotRepairError, Plan
-from headgate.history.savepoints.resets import Resets, intend_reset
+from headgate.history.savepoints.resets import (
+    BatchIdentity,
+    Resets,
+    ResetTarget,
+    decide_reset,
+    reset_intents,
+    void_after_loss,
+)
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.checksum import digest_of
+from headgate.lake.tables.decisions import DECISIONS, ControlTable, Position, position_of
 from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import list_log, read_commit
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.snapshot import tables_of
@@ -60,28 +70,68 @@ def apply(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datet
     if plan.refusal is not None:
         raise CannotRepairError(plan.refusal, remedy=plan.way_back)
     put_documents_aside(layout, (document.path for document in plan.documents), now)
-    aside, head = Aside(layout.storage, now), graph_of(pipeline).head
-    if plan.goes_back:
-        reopen_done_loads(layout, head.name)
+    aside = Aside(layout.storage, now)
     lost = {log.path for log in plan.logs if log.is_lost}
     for log in plan.logs:
         if not log.is_lost:
             mend_log(layout.storage, log, aside, epoch, now)
+    if DECISIONS in lost:
+        put_log_aside(layout.storage, DECISIONS, aside)
+    control = ControlTable.of(layout.storage, pipeline.name)
+    control.shape.create(CONTROL.name)
     found = tables_of(layout, pipeline.name)
-    tables = {table.name: table for table in found if table.name not in lost}
+    tables = {table.name: table for table in found if table.name not in lost - {DECISIONS}}
+    control = ControlTable(tables[DECISIONS])
     for table in tables.values():
         table.fence(epoch)
         failpoint("repair.fenced")
     for path, version in plan.positions.items():
         _place(tables[path], version, now)
-    bronze = tables.get(head.path)
-    if bronze is not None and plan.targets:
-        intend_reset(bronze, plan.targets, now, why="repair", above=plan.above)
-    for path in lost:
+    bronze = {node.name: tables.get(node.path) for node in graph_of(pipeline).of(BRONZE)}
+    position = position_of({name: table for name, table in bronze.items() if table is not None})
+    control.refresh()
+    for source in plan.goes_back:
+        reopen_done_loads(control, source, position, now)
+    if plan.targets or plan.goes_back:
+        is_unknown = plan.above or DECISIONS in lost
+        again = [name for name in position if is_unknown or name in plan.goes_back]
+        _decide(control, plan, {name: tables[BRONZE.path(name)] for name in again}, position, now)
+    for path in lost - {DECISIONS}:
         put_log_aside(layout.storage, path, aside)
-    if bronze is not None:
-        built = (table for path, table in tables.items() if kind_of(path) in RECORDS)
-        Resets(bronze).carry_out(built, now)
+    built = (table for path, table in tables.items() if kind_of(path) in RECORDS)
+    Resets(control).carry_out(built, now)
+
+
+def _decide(
+    control: ControlTable,
+    plan: Plan,
+    again: Mapping[str, Table],
+    position: Position,
+    now: datetime,
+) -> None:
+    """Decide on the resets of a plan. ``again`` are bronze tables, by source, whose next batches
+    are others than those that savepoints may have: they stay as they are, but get the new
+    generation."""
+    decisions = control.refresh()
+    targets, intents = dict(plan.targets), reset_intents(decisions)
+    # An unfinished reset of bronze is decided again as it was.
+    asked = {name_of(path): intents[path] for path in targets if kind_of(path) == BRONZE}
+    back_to = {name: intent.back_to.get(name) for name, intent in asked.items()}
+    for name, table in again.items():
+        if name not in asked:
+            state = table.refresh()
+            targets[table.name] = ResetTarget(table.version, digest_of(live_files(table.handle)))
+            back_to[name] = BatchIdentity(state.generation, state.n)
+    decide_reset(
+        control,
+        targets,
+        position,
+        now,
+        why="repair",
+        void=void_after_loss(decisions, back_to),
+        back_to=back_to,
+        above=plan.above,
+    )
 
 
 def _place(publication: Table, version: int, now: datetime) -> None:

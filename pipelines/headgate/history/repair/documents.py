@@ -9,16 +9,13 @@ from fnmatch import fnmatchcase
 from headgate.commands import pipeline_command
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import Hold, Rejection, Release, ShownRows
-from headgate.flow.operations.requests import OperationRequest
 from headgate.flow.publish.sinks.letters import Letter
-from headgate.history.loads.requests import LoadRequest
 from headgate.history.repair.plan import Damage
-from headgate.history.replay.requests import ReplayRequest
-from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.lake.control.claim import Claim
 from headgate.lake.control.driver_reports import Failure
 from headgate.lake.control.driver_requests import SkipRequest, StopRequest
+from headgate.lake.control.requests import Request
 from headgate.lake.storage.documents import Document, decoded, read_document
 from headgate.lake.storage.layout import CONTROL, Layout
 
@@ -30,16 +27,11 @@ _MEANS = {
     "maintenance": "a request for maintenance: it is removed; ask again",
     "maintained": "the report of a job on maintenance: the next maintenance writes a new one",
     "failure": "why the last start failed: unknown until a start fails again",
-    "rebuild": "the request to rebuild some tables is removed: ask again",
     "pause": "the pause is removed: the pipeline reads new data, until: "
     + pipeline_command("pause"),
     "skip": "a request to skip files that are set aside is removed: ask again, "
     + pipeline_command("files skip"),
-    "replay": "a replay that waits is removed, and its records stay refused: ask again, "
-    + pipeline_command("quarantine replay"),
-    "operations": "a request that waits is removed: ask again",
-    "loads": "a load is removed, what it has read stays: ask again for all of it, "
-    + pipeline_command("load"),
+    "requests": "a request that waits is removed: ask again",
     "dead_letters": "a row that a sink has refused is not sent again; it stays in its table",
     "copy": "that this is a copy: do not let it publish to a table that the original fills",
     "gates": "why a gold table is held, or its release: the next validation decides again",
@@ -50,13 +42,10 @@ _MEANS = {
 }
 _TYPES: Mapping[str, type] = {
     "failure.json": Failure,
-    "rebuild.json": Rebuild,
-    "replay.json": ReplayRequest,
     "skip.json": SkipRequest,
     "stop.json": StopRequest,
     "supervisor.json": Claim,
-    "operations/*.json": OperationRequest,
-    "loads/*/load.json": LoadRequest,
+    "requests/*.json": Request,
     "dead_letters/*.json": Letter,
     "gates/*.held.json": Hold,
     "gates/*.release.json": Release,
@@ -66,8 +55,8 @@ _TYPES: Mapping[str, type] = {
 }
 """What documents with these paths are read as. Whoever reads one that lacks a field is told to
 repair."""
-_FOLDERS = ("savepoints", "declarations", "gates", "operations")
-_WITH_FOLDERS = ("loads", "dead_letters", "releases")
+_FOLDERS = ("savepoints", "declarations", "gates", "requests")
+_WITH_FOLDERS = ("dead_letters", "releases")
 _UNKNOWN = "its content is unknown: it is put aside as it is"
 LEASES = f"{CONTROL}/lease-"
 UNFINISHED = Layout.document("clone")
@@ -128,8 +117,8 @@ def _check(path: str, document: Document) -> None:
     name = path.removeprefix(f"{CONTROL}/")
     for pattern, type_ in _TYPES.items():
         if fnmatchcase(name, pattern):
-            # A request for an operation has its id only in its name.
-            decoded({"id": "", **document} if type_ is OperationRequest else document, type_)
+            # A request has its id only in its name.
+            decoded({"id": "", **document} if type_ is Request else document, type_)
     is_savepoint = path.startswith(Layout.savepoint("").rpartition("/")[0])
     if is_savepoint and Layout.savepoint(Savepoint.from_document(document).id) != path:
         raise ValueError("it is another savepoint's")

@@ -1,8 +1,9 @@
 """Examines a whole pipeline, running or stopped: what is damaged, and what repairs it.
 
 A damaged table that is built from bronze is rebuilt, with everything that is built from it. Bronze
-and the files log are built from no table, so damage in them is refused, with a way back. Only
-copies of logs are written, in a scratch folder.
+and the files log are built from no table, so damage in them is refused, with a way back. If the
+decisions are lost, everything that is built from bronze is rebuilt. Only copies of logs are
+written, in a scratch folder.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from deltalake.exceptions import DeltaError
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import FILES, PUBLICATION, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, FILES, PUBLICATION, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
 from headgate.history.repair.documents import UNFINISHED, damaged_documents
@@ -27,13 +28,19 @@ from headgate.history.repair.lost_records import lost_records
 from headgate.history.repair.plan import Damage, Plan
 from headgate.history.repair.rebuilding import rebuilt
 from headgate.history.repair.way_back import SourceHolds, way_back
-from headgate.history.savepoints.resets import Resets, ResetTarget, is_built, undeclared_targets
-from headgate.lake.storage.layout import CONTROL, Layout
+from headgate.history.savepoints.resets import (
+    ResetTarget,
+    is_built,
+    reset_intents,
+    undeclared_targets,
+)
+from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.agreement import disagreements
 from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.damage import damage_of, is_of_machine
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.decisions import DECISIONS, ControlTable
+from headgate.lake.tables.errors import DamagedFileError, LogGapError
 from headgate.lake.tables.history import batches, lineage, with_footers
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -41,7 +48,6 @@ from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State
 
-_LOADS = f"{CONTROL}/loads/"
 _ALSO = "; a replay, drain or backfill since then has to be requested again"
 _COPY_AGAIN = "remove the folder and restore the savepoint into it again"
 
@@ -63,8 +69,7 @@ class _Examination:
     ) -> None:
         self._layout, self._pipeline = layout, pipeline
         self._graph, self._source_holds = graph_of(pipeline), source_holds
-        self._bronze = self._graph.head.path
-        self._source = pipeline.sources[self._graph.head.name]
+        self._bronze = {node.name: node.path for node in self._graph.of(BRONZE)}
         # Includes undeclared tables: a log that cannot be read stops every start.
         self._logs = {
             table.name: examine_log(layout.storage, table.name, pipeline.name, scratch)
@@ -72,20 +77,20 @@ class _Examination:
         }
         self._tables = {path: log.table for path, log in self._logs.items() if not log.is_lost}
         self._states = {p: (self._logs[p].newest, t.state) for p, t in self._tables.items()}
-        self._awaiting, self._is_intent_lost = self._open_resets()
+        self._awaiting = self._open_resets()
         self._at: dict[str, State] = {}
         self._bad: dict[str, list[DataFile]] = {}
         self._found: list[Damage] = []
         self._damaged = {path for path, log in self._logs.items() if log.is_lost}
         for path in self._tables:
             self._examine_files(path)
-        if self._unknown_generation:
-            # Bronze may have been reset in between: their rows may come from other batches.
+        if self._unknown_generation or DECISIONS in self._damaged:
+            # Their rows may come from other batches, or depend on decisions that are lost.
             self._damaged |= {node.path for node in self._graph}
         damaged = {*self._damaged, *self._unsent.values()}
         damaged = {path for path in damaged if is_built(path) and path in self._graph}
         self._rebuilt, unread = rebuilt(self._graph, self._at, damaged, self._can_feed)
-        self._needed = {*unread, *self._unsent.values(), *([self._bronze] * self._is_intent_lost)}
+        self._needed = {*unread, *self._unsent.values()}
 
     def plan(self) -> Plan:
         documents = damaged_documents(self._layout)
@@ -109,32 +114,27 @@ class _Examination:
             return replace(plan, refusal=refusal, way_back=_COPY_AGAIN)
         if reasons := list(self._refusals()):
             way = self._way_back()
-            # A restore reads the requests of loads.
-            if loads := [d.path for d in documents if d.path.startswith(_LOADS)]:
-                places = ", ".join(map(self._layout.storage.uri, loads))
-                way = f"first move away {places}, which is damaged, too; then, {way}"
             return replace(plan, refusal="; ".join(reasons), way_back=way)
         return replace(plan, descriptions=tuple(self._descriptions(plan)))
 
-    def _open_resets(self) -> tuple[dict[str, ResetTarget], bool]:
-        """The targets of the tables that have not carried out the last intent, and whether the
-        intent is lost although some tables may need it."""
-        if self._bronze not in self._states:
-            return {}, False
-        top = self._states[self._bronze][1].generation
-        behind = {
-            path: state.generation
-            for path, (_, state) in self._states.items()
-            if is_built(path) and state.generation < top
-        }
-        if not behind:
-            return {}, False
+    def _open_resets(self) -> dict[str, ResetTarget]:
+        """The targets of the tables that await a reset. Puts the decisions among the lost logs if
+        their files are damaged."""
+        if DECISIONS not in self._tables:
+            return {}
         try:
-            intent = Resets(self._tables[self._bronze]).intent
-        except LogGapError:
-            return {}, True
-        asked = {path: intent.asks(path, at) for path, at in behind.items()} if intent else {}
-        return {path: target for path, target in asked.items() if target}, False
+            intents = reset_intents(ControlTable(self._tables[DECISIONS]).refresh())
+        except (LogGapError, DamagedFileError) as error:
+            log = self._logs[DECISIONS]
+            self._logs[DECISIONS] = replace(log, stands=None, broken={log.newest: error.message})
+            del self._tables[DECISIONS], self._states[DECISIONS]
+            return {}
+        asked = {
+            path: intents[path].asks(path, state.generation)
+            for path, (_, state) in self._states.items()
+            if path in intents
+        }
+        return {path: target for path, target in asked.items() if target}
 
     def _examine_files(self, path: str) -> None:
         """Find the damaged files of a table, and whether it can carry out its reset."""
@@ -179,10 +179,9 @@ class _Examination:
 
     @cached_property
     def _unknown_generation(self) -> int:
-        """The highest generation of a table, if bronze has lost the commit that requested it; else
-        0."""
+        """The highest generation of a table, if the decision on it is lost; else 0."""
         highest = max((state.generation for _, state in self._states.values()), default=0)
-        known = self._states[self._bronze][1].generation if self._bronze in self._states else 0
+        known = self._states[DECISIONS][1].generation if DECISIONS in self._states else 0
         return highest if highest > known else 0
 
     @cached_property
@@ -212,7 +211,7 @@ class _Examination:
 
     def _targets(self) -> dict[str, ResetTarget]:
         """The targets of an intent that replaces an unfinished one; empty if none is needed."""
-        again = {*self._rebuilt, *([self._bronze] if self._goes_back else [])}
+        again = {*self._rebuilt, *(self._bronze[source] for source in self._goes_back)}
         if not again:
             return {}
         undeclared = self._states.keys() - self._pipeline.definitions.keys()
@@ -227,60 +226,66 @@ class _Examination:
             if found.table not in known:
                 yield Damage(found.table, f"its log has lost its end: {found.what}", "position")
 
-    @cached_property
-    def _reached(self) -> int:
-        """The highest batch id that a declared table has processed."""
+    def _reached(self, source: str) -> int:
+        """The highest batch id of a source that a declared table has processed."""
         declared = self._at.keys() & self._pipeline.definitions.keys()
-        return max((self._at[path].n for path in declared), default=0)
+        own = (path for path in declared if self._graph.source_of(path).name == source)
+        return max((self._at[path].n for path in own), default=0)
 
     @cached_property
-    def _goes_back(self) -> bool:
-        """Whether bronze has lost its newest commits, and reads the source again from there."""
-        if self._bronze not in self._states:
-            return False
-        is_behind = self._reached > self._at[self._bronze].n or self._unknown_generation > 0
-        return is_behind or self._logs[self._bronze].is_torn
+    def _goes_back(self) -> frozenset[str]:
+        """The sources whose bronze has lost its newest commits, and is read again from there."""
+        return frozenset(
+            source
+            for source, path in self._bronze.items()
+            if path in self._states
+            and (self._reached(source) > self._at[path].n or self._logs[path].is_torn)
+        )
 
     def _refusals(self) -> Iterator[str]:
         """What is lost that no table has; it says what that means."""
-        if self._bronze not in self._states:
-            if self._bronze in self._logs:
+        for source, path in self._bronze.items():
+            if path in self._states:
+                yield from self._refusals_of(source, path)
+            elif path in self._logs:
                 yield (
-                    f"{self._bronze}: its log cannot be read past the damage. Tables that are "
-                    "built from it stay right, but can neither continue nor be rebuilt"
+                    f"{path}: its log cannot be read past the damage. Tables that are built from "
+                    "it stay right, but can neither continue nor be rebuilt"
                 )
-            elif self._reached:
+            elif self._reached(source):
                 yield (
-                    f"{self._bronze}: it is not there, and everything is built from it. If the "
-                    f"source had another name before: {pipeline_command('plan')}"
+                    f"{path}: it is not there, and other tables are built from it. If the source "
+                    f"had another name before: {pipeline_command('plan')}"
                 )
-            return
-        if bad := self._bad[self._bronze]:
+
+    def _refusals_of(self, source: str, bronze: str) -> Iterator[str]:
+        if bad := self._bad[bronze]:
             silver = [
-                self._tables[n.path] for n in self._graph.of(SILVER) if n.path in self._tables
+                self._tables[node.path]
+                for node in self._graph.of(SILVER)
+                if node.path in self._tables and node.upstream == (bronze,)
             ]
-            place = self._layout, self._pipeline.name, self._tables[self._bronze]
+            place = self._layout, self._pipeline.name, self._tables[bronze]
             yield (
-                f"{self._bronze}: {lost_records(*place, bad, silver)}. Tables that have processed "
-                "them stay right, but cannot be rebuilt"
+                f"{bronze}: {lost_records(*place, bad, silver)}. Tables that have processed them "
+                "stay right, but cannot be rebuilt"
             )
-        elif self._bronze in self._needed:
+        elif bronze in self._needed:
             yield (
-                f"{self._bronze}: its log has lost entries that other tables need. These tables "
-                "can neither continue nor be rebuilt"
+                f"{bronze}: its log has lost entries that other tables need. These tables can "
+                "neither continue nor be rebuilt"
             )
-        if reason := self._files_lost:
+        if reason := self._files_lost(source):
             yield reason
-        elif self._goes_back and (gone := self._gone_from_source()):
+        elif source in self._goes_back and (gone := self._gone_from_source(source)):
             yield gone
 
-    @cached_property
-    def _files_lost(self) -> str | None:
-        """Why the files log cannot be used; None if it can, or if the source has none."""
-        path = FILES.path(self._graph.head.name)
+    def _files_lost(self, source: str) -> str | None:
+        """Why the files log of a source cannot be used; None if it can, or if there is none."""
+        path = FILES.path(source)
         if path not in self._graph:
             return None
-        read = BronzePayload.of(self._at[self._bronze]).sequence
+        read = BronzePayload.of(self._at[self._bronze[source]]).sequence
         last = self._at[path].n if path in self._at else 0
         if path in self._at and not self._bad[path] and last >= read:
             return None
@@ -289,38 +294,37 @@ class _Examination:
             "and without it no file can be read. The other tables stay right"
         )
 
-    def _gone_from_source(self) -> str | None:
-        """Why the batches that bronze has lost cannot be read again; None if they can."""
-        state = self._at[self._bronze]
-        upto, read = self._reached, BronzePayload.of(state)
+    def _gone_from_source(self, source: str) -> str | None:
+        """Why the batches that a bronze table has lost cannot be read again; None if they can."""
+        bronze = self._bronze[source]
+        state = self._at[bronze]
+        upto, read = self._reached(source), BronzePayload.of(state)
         which = f"batches {state.n + 1:,} to {upto:,}" if upto > state.n else "the newest batch"
-        lost = (
-            f"{self._bronze}: {which} are lost"
-            if upto > state.n
-            else f"{self._bronze}: {which} is lost"
-        )
-        if state.n == 0 and not connector_of(self._source).has_known_start:
+        lost = f"{bronze}: {which} {'are' if upto > state.n else 'is'} lost"
+        has_known_start = connector_of(self._pipeline.sources[source]).has_known_start
+        if state.n == 0 and not has_known_start:
             return f"{lost}, and with it the offsets where reading began"
-        why = self._source_holds(read.offsets, read.topics)
+        why = self._source_holds(source, read.offsets, read.topics)
         return None if why is None else f"{lost}, and the source no longer has all of it: {why}"
 
     def _way_back(self) -> str:
-        logs = self._logs.values()
-        here = all(log.can_be_opened for log in logs) and self._bronze in self._states
-        known = self._bronze not in self._states or self._files_lost is None
-        bronze = self._tables[self._bronze] if here and known else None
+        are_there = all(path in self._states for path in self._bronze.values())
+        here = all(log.can_be_opened for log in self._logs.values()) and are_there
+        known = not are_there or not any(map(self._files_lost, self._bronze))
+        bronze = [self._tables[path] for path in self._bronze.values()] if here and known else None
         bad = {path: {file.path for file in files} for path, files in self._bad.items()}
         place = self._layout, self._pipeline, self._source_holds
         return way_back(*place, bronze, bad, are_files_known=known)
 
     def _descriptions(self, plan: Plan) -> Iterator[str]:
-        n = self._at[self._bronze].n if self._bronze in self._at else 0
         for document in plan.documents:
             yield document.description
         for log in plan.logs:
             yield from self._of_log(log)
-        if plan.goes_back and not self._logs[self._bronze].is_torn:
-            yield f"{self._bronze}: the batches after {n:,} are read again from the source{_ALSO}"
+        for bronze in (self._bronze[source] for source in sorted(plan.goes_back)):
+            if not self._logs[bronze].is_torn:
+                n = self._at[bronze].n
+                yield f"{bronze}: the batches after {n:,} are read again from the source{_ALSO}"
         gone = {finding.place for finding in plan.findings} - self._logs.keys()
         for path in sorted(gone & self._pipeline.definitions.keys()):
             yield f"{path}: created again, and filled from bronze at the next run"
@@ -330,7 +334,9 @@ class _Examination:
             elif path not in self._rebuilt:
                 yield f"{path}: goes back as an unfinished reset asks"
             else:
-                yield f"{path}: rebuilt: {plural(n, 'batch')} of bronze again at the next run"
+                above = self._at.get(self._graph.source_of(path).path)
+                number = plural(above.n if above else 0, "batch")
+                yield f"{path}: rebuilt: {number} of bronze again at the next run"
         for path, position in plan.positions.items():
             yield f"{path}: continues after version {position:,} of its table, with what is rebuilt"
         if plan.above:
@@ -341,7 +347,13 @@ class _Examination:
     def _of_log(self, log: Log) -> Iterator[str]:
         if log.is_lost:
             again = " and created again; earlier savepoints can no longer be restored"
-            if kind_of(log.path) == PUBLICATION:
+            if log.path == DECISIONS:
+                again = (
+                    " and begun again. All tables that are built from bronze are rebuilt; drains, "
+                    "backfills and replays of late rows have to be requested again, and earlier "
+                    "savepoints can no longer be restored"
+                )
+            elif kind_of(log.path) == PUBLICATION:
                 again = "; everything is sent again, under the same ids"
             elif log.path not in self._pipeline.definitions:
                 again = "; no declaration has it"
@@ -351,7 +363,11 @@ class _Examination:
             yield f"{log.path}/{place}: put aside; the log is read without it"
         if log.is_torn:
             first, stands = (log.stands or 0) + 1, log.stands or 0
-            again = f"; the source is read again from there{_ALSO}" * (log.path == self._bronze)
+            again = ""
+            if kind_of(log.path) == BRONZE:
+                again = f"; the source is read again from there{_ALSO}"
+            elif log.path == DECISIONS:
+                again = "; what was decided since then has to be requested again"
             yield (
                 f"{log.path}: its log goes back to version {stands:,}; entries {first:,} to "
                 f"{log.newest:,} are put aside{again}"

@@ -41,10 +41,10 @@ class Plan:
     """``documents`` are put aside, and of ``logs`` what is damaged.
 
     ``targets`` are the tables to reset: they are rebuilt, or finish an unfinished reset. The
-    generation of the reset is higher than ``above``. ``goes_back``: bronze has lost its newest
-    batches and reads them again. ``positions`` are the versions of their tables after which
-    publications continue. ``descriptions`` describe all of this. ``refusal`` is why nothing is
-    done, ``way_back`` what a person can do then.
+    generation of the reset is higher than ``above``. ``goes_back`` are the sources whose bronze has
+    lost its newest batches and reads them again. ``positions`` are the versions of their tables
+    after which publications continue. ``descriptions`` describe all of this. ``refusal`` is why
+    nothing is done, ``way_back`` what a person can do then.
     """
 
     findings: tuple[Damage, ...] = ()
@@ -52,7 +52,7 @@ class Plan:
     logs: tuple[Log, ...] = ()
     targets: Mapping[str, ResetTarget] = field(default_factory=dict)
     above: int = 0
-    goes_back: bool = False
+    goes_back: frozenset[str] = frozenset()
     positions: Mapping[str, int] = field(default_factory=dict)
     descriptions: tuple[str, ...] = ()
     refusal: str | None = None

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from headgate.declaration.graph import Graph
-from headgate.declaration.kinds import GOLD, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
+from headgate.lake.tables.decisions import DECISIONS
 from headgate.lake.tables.row_counts import covers
 from headgate.lake.tables.state import State
 
@@ -22,7 +23,7 @@ def rebuilt(
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The fewest tables to rebuild, so that every table can continue from its upstream tables, or
     be built from them; and the tables whose logs have lost an entry that another table needs. If
-    bronze is among the latter, no table can be rebuilt.
+    a bronze table is among the latter, no table that is built from it can be rebuilt.
 
     ``damaged`` are tables that must be rebuilt in any case. ``can_feed`` tells whether the log of a
     table has all batches after a batch id.
@@ -39,7 +40,7 @@ def rebuilt(
             found.add(gap[1])
         else:
             unread.add(gap[0])
-            if gap[0] == graph.head.path:
+            if kind_of(gap[0]) == BRONZE:
                 return frozenset(found), frozenset(unread)
             found.add(gap[0])
 
@@ -49,9 +50,9 @@ def _inconsistent(graph: Graph, at: Mapping[str, State]) -> Iterator[str]:
     does not have."""
     for node in graph:
         if node.path in at and node.kind.is_built:
-            held, source = at[node.path], _state(at, graph.source_of(node.path).path)
+            held, decided = at[node.path], _state(at, DECISIONS).n
             ahead = any(held.n > _state(at, path).n for path in node.upstream)
-            if ahead or held.operation > source.operation:
+            if ahead or held.operation > decided:
                 yield node.path
             for key, side in node.sides.items():
                 aside = _state(at, side)

@@ -9,7 +9,6 @@ bronze is read again, and what it has of the loads is read from these copies.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from deltalake import DeltaTable
 
@@ -18,7 +17,7 @@ from headgate.commands import pipeline_command
 from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
-from headgate.history.loads.requests import all_requests, load_folder, write_request
+from headgate.history.loads.requests import load_folder, loads_of
 from headgate.history.savepoints.errors import FolderTakenError, SavepointError
 from headgate.history.savepoints.holds import holding_savepoint
 from headgate.history.savepoints.savepoint import SavedTable, Savepoint, operation_files
@@ -28,6 +27,7 @@ from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import RELEASES, Layout, mark_copy
 from headgate.lake.storage.places import parent
 from headgate.lake.tables.checksum import digest_of
+from headgate.lake.tables.decisions import ControlTable, Decisions
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import list_log, read_commit
@@ -82,9 +82,10 @@ def _clone(layout: Layout, savepoint: Savepoint, to: Layout, passing: Collection
         table = Table(layout.storage, path, pipeline=savepoint.pipeline)
         _copy(table, to.storage.at(path), saved, lowest)
         failpoint("clone.table_done")
-    for path in operation_files(layout, savepoint):
+    decisions = ControlTable.of(layout.storage, savepoint.pipeline).refresh()
+    for path in operation_files(decisions, savepoint):
         layout.storage.copy(path, to.storage)
-    copy_loads(layout, savepoint, to)
+    copy_loads(layout, savepoint, decisions, to)
     for stat in layout.storage.list(RELEASES, recursive=True):
         layout.storage.copy(stat.path, to.storage)
     if layout.storage.exists(kept := Layout.declaration(savepoint.definition)):
@@ -140,24 +141,19 @@ def _files(table: Table, saved: SavedTable, lowest: int) -> Iterator[str]:
             yield from (path for path in files if table.storage.exists(path))
 
 
-def copy_loads(layout: Layout, savepoint: Savepoint, to: Layout) -> None:
-    """Copy the loads that bronze had read, at least in part, at a savepoint. A load that was done
-    later continues in the copy. A load that a person has ended or held stays so. Repeatable."""
-    paths = {path: saved for path, saved in savepoint.tables.items() if kind_of(path) == BRONZE}
-    for path, saved in paths.items():
-        bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
+def copy_loads(layout: Layout, savepoint: Savepoint, decisions: Decisions, to: Layout) -> None:
+    """Copy the folders of the loads that bronze had read, at least in part, at a savepoint. A load
+    that was not done then continues in the copy. Repeatable."""
+    loads = loads_of(decisions.until(savepoint.decision))
+    for source, saved in savepoint.bronze.items():
+        bronze = Table(layout.storage, BRONZE.path(source), pipeline=savepoint.pipeline)
         state = next(lineage(bronze, saved.version)).state
         payload = BronzePayload.of(state)
-        for request in all_requests(layout):
-            load = payload.load(request.id)
-            if load is None or BRONZE.path(request.source) != path:
-                continue
-            _copy_load_folder(
-                load_folder(layout, request.id), load_folder(to, request.id), state.epoch
-            )
-            goes_on = request.wish == "done" and not request.is_read(load)
-            write_request(to, replace(request, wish="open") if goes_on else request)
-            failpoint("clone.load_done")
+        for load in loads:
+            if load.source == source and payload.load(load.id) is not None:
+                folders = load_folder(layout, load.id), load_folder(to, load.id)
+                _copy_load_folder(*folders, state.epoch)
+                failpoint("clone.load_done")
 
 
 def _copy_load_folder(folder: Storage, to: Storage, epoch: int) -> None:

@@ -9,6 +9,7 @@ meant.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +22,7 @@ from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.type_parser import parse_type
 from headgate.declaration.types import DataType, Struct, differences, extends, is_nested
-from headgate.lake.tables.payloads.bronze import Operation
+from headgate.lake.tables.decisions import Operation
 
 DeploymentAction = Literal["resume", "new", "extend", "rebuild", "reread", "refuse", "left"]
 """``resume``: the table continues; ``new``: it is created and catches up; ``extend``: it gets
@@ -76,7 +77,7 @@ def compare_declarations(
         if kind_of(path) in _SECTIONS:
             above = _above(declared, path)
             extend = can_extend if above is None or above in continued else lambda _: False
-            plans.append(_plan(path, definitions[path], deployed, declared, can_reread, extend))
+            plans.append(_plan(path, definitions, deployed, declared, can_reread, extend))
             if plans[-1].action in ("resume", "extend"):
                 continued.add(path)
     made = {plan.table for plan in plans if plan.action == "new"}
@@ -94,7 +95,7 @@ def worst_action(plans: tuple[TablePlan, ...]) -> DeploymentAction:
 
 def _plan(
     path: str,
-    definition: str,
+    definitions: Mapping[str, str],
     deployed: Mapping[str, DeployedTable],
     declared: Definition,
     can_reread: bool,
@@ -102,11 +103,11 @@ def _plan(
 ) -> TablePlan:
     there = deployed.get(path)
     if there is None:
-        return _of_no_table(path, deployed)
+        return _of_no_table(path, deployed, definitions.keys())
     if there.definition == "":
         why = "a table upstream of it was rebuilt while this one was not declared"
         return TablePlan(path, "rebuild", (why,))
-    if there.definition == definition:
+    if there.definition == definitions[path]:
         return TablePlan(path, "resume")
     reasons = tuple(_reasons(path, there.meaning, declared))
     if there.meaning is not None and only_adds(path, there.meaning, declared) and can_extend(path):
@@ -116,11 +117,15 @@ def _plan(
     return TablePlan(path, "reread" if can_reread else "refuse", reasons)
 
 
-def _of_no_table(path: str, deployed: Mapping[str, DeployedTable]) -> TablePlan:
-    """A pipeline has one bronze table: all other tables were built from the existing one."""
-    before = next((other for other in deployed if kind_of(other) == BRONZE), None)
-    if kind_of(path) != BRONZE or before is None:
+def _of_no_table(
+    path: str, deployed: Mapping[str, DeployedTable], declared: AbstractSet[str]
+) -> TablePlan:
+    """A new source has a new bronze table. If none of the existing ones is declared, the sources
+    have got other names: all other tables were built from the existing ones."""
+    bronze = [other for other in deployed if kind_of(other) == BRONZE]
+    if kind_of(path) != BRONZE or not bronze or not declared.isdisjoint(bronze):
         return TablePlan(path, "new")
+    before = bronze[0]
     why = f"its source was called {name_of(before)}: use that name again, or run under another root"
     return TablePlan(path, "refuse", (why,))
 

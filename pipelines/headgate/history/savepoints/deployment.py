@@ -28,9 +28,9 @@ from headgate.history.savepoints.declaration_changes import (
 )
 from headgate.history.savepoints.declarations import declaration_of, kept_declarations
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable, Decisions
 from headgate.lake.tables.engine import engine
 from headgate.lake.tables.extending import extended
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.silver import SilverPayload
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State
@@ -74,25 +74,26 @@ def deployment_of(layout: Layout, pipeline: Pipeline) -> Deployment:
     states = {
         path: t.refresh() for path, t in tables.items() if kind_of(path) in (BRONZE, SILVER, GOLD)
     }
-    bronze = states.get(graph_of(pipeline).head.path)
+    has_tables = any(kind_of(path) == BRONZE for path in states)
+    decisions = ControlTable.of(layout.storage, pipeline.name).refresh()
     meanings = _meanings(layout)
     plans = _plans(pipeline, tables, meanings, can_reread=False)
-    is_refused = bronze is not None and worst_action(plans) == "refuse"
+    is_refused = has_tables and worst_action(plans) == "refuse"
     loads: tuple[LoadAgain, ...] = ()
     if is_refused:
         gone = _missing(layout, pipeline)
         if not gone:
-            loads = tuple(loads_again(layout, pipeline))
+            loads = tuple(loads_again(layout, pipeline, decisions))
             gone = [f"load {each.id}: {each.gone}" for each in loads if each.gone]
         plans = _plans(pipeline, tables, meanings, can_reread=not gone)
         plans = tuple(_refusing(plans, gone))
-    if bronze is not None:
-        plans = tuple(_under_way(layout, pipeline, bronze, plans))
+    if has_tables:
+        plans = tuple(_under_way(pipeline, decisions, plans))
         plans = tuple(_with_rules(pipeline, states, plans))
         folded = [each.id for each in loads if each.folds]
-        plans = tuple(_with_replays(pipeline, states, meanings, plans, folded))
+        plans = tuple(_with_replays(pipeline, states, decisions, meanings, plans, folded))
     made_as = {path: table.refresh().definition for path, table in tables.items()}
-    declaration = declaration_of(layout, pipeline, made_as) if bronze else ""
+    declaration = declaration_of(layout, pipeline, made_as) if has_tables else ""
     wrote = next((s.engine for path, s in states.items() if kind_of(path) == BRONZE), None)
     return Deployment(plans, wrote, declaration, loads)
 
@@ -151,10 +152,10 @@ def _refusing(plans: Iterable[TablePlan], why: Iterable[str]) -> Iterator[TableP
 
 
 def _under_way(
-    layout: Layout, pipeline: Pipeline, bronze: State, plans: Iterable[TablePlan]
+    pipeline: Pipeline, decisions: Decisions, plans: Iterable[TablePlan]
 ) -> Iterator[TablePlan]:
     """The plans. Tables whose rebuild from the current declaration is under way get ``resume``."""
-    rebuild = rebuilds.continued_rebuild(layout, pipeline, bronze.generation)
+    rebuild = rebuilds.continued_rebuild(decisions, pipeline)
     for plan in plans:
         if rebuild is not None and plan.table in rebuild.tables:
             yield TablePlan(plan.table, "resume", ("it is being rebuilt",))
@@ -181,22 +182,23 @@ def _with_rules(
 def _with_replays(
     pipeline: Pipeline,
     states: Mapping[str, State],
+    decisions: Decisions,
     meanings: Mapping[tuple[str, str], Meaning],
     plans: Sequence[TablePlan],
     folded: Collection[str],
 ) -> Iterator[TablePlan]:
     """The plans, with reasons for the replays that a rebuild of gold does not repeat exactly."""
-    head, declared = graph_of(pipeline).head.path, meaning_of(pipeline)
-    asked = BronzePayload.of(states[head]).operations
-    rereads = any(plan.table == head and plan.action == "reread" for plan in plans)
+    graph, declared = graph_of(pipeline), meaning_of(pipeline)
+    reread = {plan.table for plan in plans if plan.action == "reread"}
     for plan in plans:
         if plan.action != "rebuild" or kind_of(plan.table) != GOLD:
             yield plan
             continue
         before = meanings.get((plan.table, states[plan.table].definition))
         name = name_of(plan.table)
-        found = late_again(name, before, declared, asked, rereads=rereads, folded=folded)
-        said = tuple(found)
+        bronze = graph.source_of(plan.table)
+        asked, rereads = decisions.operations_of(bronze.name), bronze.path in reread
+        said = tuple(late_again(name, before, declared, asked, rereads=rereads, folded=folded))
         yield replace(plan, reasons=(*plan.reasons, *said), late_again=bool(said))
 
 
@@ -228,10 +230,10 @@ class LoadAgain:
     folds: bool
 
 
-def loads_again(layout: Layout, pipeline: Pipeline) -> Iterator[LoadAgain]:
+def loads_again(layout: Layout, pipeline: Pipeline, decisions: Decisions) -> Iterator[LoadAgain]:
     """Starts no JVM. Raises LogGapError if bronze's log is damaged."""
     tables = {BRONZE.path(name): source for name, source in pipeline.sources.items()}
-    for request, load in loads_into(layout, pipeline.name, tables):
+    for request, load in loads_into(layout, pipeline.name, tables, decisions):
         if load is not None:
             source = tables[BRONZE.path(request.source)]
             place = DeployedSource(layout.storage, pipeline.name, source)

@@ -3,8 +3,8 @@
 A rebuild writes its data files into the folder of the current table, and its log into a folder
 of its own. Readers follow the current log, so they see the old rows until the rebuild has processed
 as many batches as the current table. Then a reset gives the current table exactly the files and the
-state of the rebuild (``history.savepoints.resets``). One document records the rebuild. After a
-kill, the next driver continues it; without the document there is no rebuild.
+state of the rebuild (``history.savepoints.resets``). One decision records the rebuild. After a
+kill, the next driver continues it.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from datetime import datetime
 
 from deltalake.exceptions import DeltaError
 
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, KINDS, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.history.savepoints.resets import (
     Resets,
     ResetTarget,
-    intend_reset,
+    decide_reset,
     undeclared_tables,
     undeclared_targets,
+    void_after_loss,
 )
-from headgate.lake.storage.documents import encoded, read_value, write_document
+from headgate.lake.storage.documents import decoded, encoded
 from headgate.lake.storage.layout import CONTROL, Layout
+from headgate.lake.tables.decisions import REBUILD, ControlTable, Decisions, Position
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
-from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
-DOCUMENT = Layout.document("rebuild")
 FOLDER = f"{CONTROL}/rebuild"
 
 
@@ -49,14 +50,14 @@ class RebuildStep:
 
 @dataclass(frozen=True)
 class Rebuild:
-    """``tables`` has the definitions of the rebuilt tables by path. ``generation`` is the one that
-    they get when they are published. Their logs are in ``folder``."""
+    """The document of a decision. ``tables`` has the definitions of the rebuilt tables by path.
+    ``generation`` is the one that they get when they are published. Their logs are in
+    ``folder``."""
 
     folder: str
     generation: int
     tables: Mapping[str, str]
     why: str
-    at: datetime
 
     def table(self, layout: Layout, pipeline: str, path: str) -> Table:
         """The rebuild of a table."""
@@ -80,63 +81,75 @@ class Rebuild:
         return tuple(sorted(self.tables, key=lambda path: order.index(kind_of(path))))
 
 
-def begun_rebuild(layout: Layout, generation: int) -> Rebuild | None:
-    """The rebuild that is under way, for a bronze table of some generation.
+def begun_rebuild(decisions: Decisions) -> Rebuild | None:
+    """The rebuild that is under way. A later rebuild takes its place, and after a reset it is void:
+    it is published, or its tables have gone back since."""
+    found = decisions.of(REBUILD)
+    if not found:
+        return None
+    rebuild = decoded(found[-1].document, Rebuild)
+    return None if rebuild.generation <= decisions.generation else rebuild
 
-    A rebuild that was begun at a lower generation is void: tables were reset since. Raises
-    DamagedDocumentError.
-    """
-    found = read_value(layout.storage, DOCUMENT, Rebuild)
-    return None if found is None or found.generation <= generation else found
 
-
-def continued_rebuild(layout: Layout, pipeline: Pipeline, generation: int) -> Rebuild | None:
+def continued_rebuild(decisions: Decisions, pipeline: Pipeline) -> Rebuild | None:
     """The rebuild under way, if it builds the tables as declared now."""
-    found = begun_rebuild(layout, generation)
+    found = begun_rebuild(decisions)
     if found is None:
         return None
     return found if found.still_declared(pipeline) == found.tables.keys() else None
 
 
-def record_rebuild(layout: Layout, rebuild: Rebuild) -> None:
-    """Record that a rebuild is under way. Any other rebuild becomes void."""
-    write_document(layout.storage, DOCUMENT, encoded(rebuild))
+def decide_rebuild(
+    control: ControlTable, rebuild: Rebuild, position: Position, now: datetime
+) -> None:
+    """Decide that a rebuild begins. Any other rebuild becomes void. Raises CommitRefusedError,
+    FencedError."""
+    control.append(REBUILD, encoded(rebuild), position, now)
+    failpoint("rebuild.recorded")
 
 
-def remove_void_rebuilds(layout: Layout, bronze: Table, keep: Rebuild | None) -> None:
+def remove_void_rebuilds(layout: Layout, control: Table, keep: Rebuild | None) -> None:
     """Remove the logs of void rebuilds. Vacuum removes their data files.
 
     Raises FencedError: a rebuild that looks void may belong to a newer driver.
     """
     kept = "" if keep is None else keep.folder
-    void = [f"{FOLDER}/{name}" for name in layout.storage.folders(FOLDER)]
-    for path in ([] if keep else [DOCUMENT]) + [path for path in void if path != kept]:
-        bronze.refresh()
-        layout.storage.remove(path)
+    for path in (f"{FOLDER}/{name}" for name in layout.storage.folders(FOLDER)):
+        if path != kept:
+            control.refresh()
+            layout.storage.remove(path)
 
 
 def publish_rebuild(
-    layout: Layout, pipeline: Pipeline, rebuild: Rebuild, resets: Resets, now: datetime
+    layout: Layout,
+    pipeline: Pipeline,
+    rebuild: Rebuild,
+    control: ControlTable,
+    resets: Resets,
+    position: Position,
+    now: datetime,
 ) -> bool:
-    """Request the publication of a rebuild, once it has processed all batches of the current
-    tables. The request is one fenced commit on bronze. Each table then publishes its rebuild in one
-    commit of its own, by ``Resets.carry_out``. Returns whether the publication was requested.
+    """Decide on the publication of a rebuild, once it has processed all batches of the current
+    tables. Each table then publishes its rebuild in one commit of its own, by
+    ``Resets.carry_out``. Returns whether it was decided.
 
     Downstream tables that are no longer declared lose their positions.
     """
     asked = rebuild_targets(layout, pipeline, rebuild)
-    # Only the last intent is ever read, so an open intent is carried out first.
-    if asked is None or any(map(resets.awaits, tables_of(layout, pipeline.name))):
+    if asked is None:
         return False
     failpoint("rebuild.ready")
-    bronze = resets.bronze
     others = undeclared_tables(layout, pipeline)
     kept = undeclared_targets((table.name for table in others), asked)
     left = [table for table in others if table.name in kept]
     for table in left:
-        table.fence(bronze.epoch)
-    reread = asked.pop(bronze.name, None)
-    intend_reset(bronze, asked | kept, now, why=rebuild.why, reread=reread)
+        table.fence(control.table.epoch)
+    # The batch ids of a rebuilt bronze begin again.
+    back_to = {name_of(path): None for path in asked if kind_of(path) == BRONZE}
+    decisions = control.refresh()
+    void = void_after_loss(decisions, back_to)
+    tables = asked | kept
+    decide_reset(control, tables, position, now, why=rebuild.why, void=void, back_to=back_to)
     resets.carry_out(left, now)
     return True
 
@@ -148,15 +161,21 @@ def rebuild_targets(
     the current tables, and the gates of gold tables have validated just these versions; None before
     that.
 
-    All silver and gold tables are taken at the same batch id. They are read downstream tables
-    first, so that none is ahead of its upstream, whatever other jobs do meanwhile.
+    All silver and gold tables of a source are taken at the same batch id. They are read downstream
+    tables first, so that none is ahead of its upstream, whatever other jobs do meanwhile.
     """
+    graph = graph_of(pipeline)
+    source = {path: graph.source_of(path).name for path in rebuild.tables}
     tables = [rebuild.table(layout, pipeline.name, path) for path in rebuild.in_order()]
     seen = {table.name: (table.version, table.state) for table in tables}
-    n = min(state.n for path, (_, state) in seen.items() if kind_of(path).is_dense)
+    reached: dict[str, int] = {}
+    for path, (_, state) in seen.items():
+        if kind_of(path).is_dense:
+            reached[source[path]] = min(state.n, reached.get(source[path], state.n))
     found, taken = dict[str, ResetTarget](), dict[str, State]()
     for table in tables:
         version, newest = seen[table.name]
+        n = reached.get(source[table.name], newest.n)
         commit = next(c for c in lineage(table, version) if c.state.n <= n)
         state, kind = commit.state, kind_of(table.name)
         if (kind.is_dense and state.n < n) or (kind == BRONZE and newest.n != n):
@@ -166,7 +185,16 @@ def rebuild_targets(
         log = f"{rebuild.folder}/{table.name}"
         found[table.name] = ResetTarget(commit.version, state.files, rebuilt=log)
         taken[table.name] = state
-    return found if _reaches(layout, pipeline.name, taken) else None
+    reread = {source[path] for path in taken if kind_of(path) == BRONZE}
+    is_level = all(
+        _reaches(path, state, _current(layout, pipeline.name, path), source[path] in reread)
+        for path, state in taken.items()
+    )
+    return found if is_level else None
+
+
+def _current(layout: Layout, pipeline: str, path: str) -> State:
+    return Table(layout.storage, path, pipeline=pipeline).refresh()
 
 
 def _may_be_seen(pipeline: Pipeline, path: str, state: State) -> bool:
@@ -177,29 +205,24 @@ def _may_be_seen(pipeline: Pipeline, path: str, state: State) -> bool:
     return GoldPayload.of(state).is_validated(state.n, state.operation)
 
 
-def _reaches(layout: Layout, pipeline: str, taken: Mapping[str, State]) -> bool:
-    """Whether the versions ``taken`` of a rebuild have everything that readers see in the current
-    tables."""
-
-    def _current(path: str) -> State:
-        return Table(layout.storage, path, pipeline=pipeline).refresh()
-
-    above = next((path for path in taken if kind_of(path) == BRONZE), None)
-    if above is not None:  # its batch ids begin again at 1, and operations are not repeated
-        reached = BronzePayload.of(taken[above]).offsets
-        wanted = BronzePayload.of(_current(above)).offsets
+def _reaches(path: str, rebuilt: State, current: State, is_reread: bool) -> bool:
+    """Whether the rebuild of a table has everything that readers see in the current one.
+    ``is_reread``: the bronze table of its source is rebuilt, too, so batch ids begin again at 1,
+    and operations are not repeated."""
+    if is_reread:
+        if kind_of(path) != BRONZE:
+            return True
+        reached, wanted = (BronzePayload.of(each).offsets for each in (rebuilt, current))
         return all(reached.get(at, 0) >= wanted[at] for at in wanted)
     # An operation is a commit of its own: its gate may hold it, or another job still work on it.
-    return all(
-        state.operation >= current.operation
-        and (state.n >= current.n or not kind_of(path).is_dense)
-        for path, state in taken.items()
-        for current in (_current(path),)
-    )
+    has_operations = rebuilt.operation >= current.operation
+    return has_operations and (rebuilt.n >= current.n or not kind_of(path).is_dense)
 
 
-def rebuild_files(layout: Layout, pipeline: str, generation: int, path: str) -> frozenset[str]:
-    """The data files of a table's rebuild that is under way at bronze's ``generation``.
+def rebuild_files(
+    layout: Layout, pipeline: str, control: ControlTable, path: str
+) -> frozenset[str]:
+    """The data files of a table's rebuild that is under way.
 
     They include those of all versions, because it is not known which version is published. No
     current table has them, and a vacuum must keep them.
@@ -207,7 +230,7 @@ def rebuild_files(layout: Layout, pipeline: str, generation: int, path: str) -> 
     Call this before reading the current table: then files that are published in between are in one
     of the two.
     """
-    rebuild = begun_rebuild(layout, generation)
+    rebuild = begun_rebuild(control.refresh())
     if rebuild is None or path not in rebuild.tables:
         return frozenset()
     table = rebuild.table(layout, pipeline, path)
@@ -216,6 +239,6 @@ def rebuild_files(layout: Layout, pipeline: str, generation: int, path: str) -> 
             return frozenset()
         return frozenset(file.path for commit in lineage(table) for file in commit.files)
     except (DeltaError, LogGapError, OSError):
-        if begun_rebuild(layout, generation) == rebuild:
+        if begun_rebuild(control.refresh()) == rebuild:
             raise
         return frozenset()  # it was published or abandoned meanwhile

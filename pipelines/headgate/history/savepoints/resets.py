@@ -1,10 +1,10 @@
 """Resets: a table gets the files of another version: an earlier version of its own, a version of
 its rebuild, or no files.
 
-The intent is one commit on bronze, so it is fenced and ordered among the batches. Each table in the
-intent awaits the reset while its generation is lower than the intent's, and carries it out in one
-commit of its own. After a crash, the next driver that owns the table finishes the reset. No Spark
-is needed (docs/exactly-once.md).
+A reset is a decision that names all tables that go back together. A table awaits the reset while
+its generation is lower than that of the decision, and carries it out in one commit of its own.
+Until then, nothing else reads or writes the table. After a crash, the next driver that owns the
+table finishes the reset. No Spark is needed (docs/exactly-once.md).
 
 Tables that are no longer declared keep their rows. If their upstream table is reset, the batches
 that they have processed are no longer those of the upstream table, and they must not continue from
@@ -13,8 +13,8 @@ their position when they are declared again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from deltalake import DeltaTable, Schema
@@ -22,19 +22,27 @@ from deltalake.exceptions import TableNotFoundError
 
 from headgate.commands import SEE_DAMAGE
 from headgate.declaration.contracts.operation import operation_named
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, KINDS, LATE, RECORDS, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.lake.storage.documents import Document, decoded, encoded
+from headgate.lake.storage.documents import decoded, encoded
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.checksum import NO_FILES, digest_of
 from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.decisions import (
+    REPLAY,
+    RESET,
+    ControlTable,
+    Decision,
+    Decisions,
+    Position,
+    Void,
+    void_with,
+)
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.extending import extend, extends
 from headgate.lake.tables.history import lineage, with_footers
 from headgate.lake.tables.live_files import live_files, live_paths
-from headgate.lake.tables.log import list_log, read_commit
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import ConsistentSnapshot, tables_of
 from headgate.lake.tables.state import State, commit_time
 from headgate.lake.tables.table import Table
@@ -54,20 +62,29 @@ class ResetTarget:
 
 
 @dataclass(frozen=True)
+class BatchIdentity:
+    """A batch of bronze. After bronze has gone back, other batches get the same batch ids, so the
+    generation of bronze at the batch belongs to its identity."""
+
+    generation: int
+    n: int
+
+
+@dataclass(frozen=True)
 class ResetIntent:
-    """``why`` is a message. ``savepoint`` is the id of the restored savepoint, if there is one.
-    ``reread`` says whether bronze itself is reset."""
+    """The document of a reset. ``generation`` is that of the tables after it. ``why`` is a message.
+    ``savepoint`` is the id of the restored savepoint, if there is one, and ``decision`` the number
+    of the last decision before it. ``back_to`` has the last
+    batch of each bronze table that is reset, by the name of its source; None for one that is
+    rebuilt from the beginning. ``void`` are all operations that are not in force after it."""
 
     generation: int
     tables: Mapping[str, ResetTarget]
     why: str
-    at: datetime
     savepoint: str | None = None
-    reread: bool = False
-
-    def document(self) -> Document:
-        """Without the generation, which the state has."""
-        return {key: value for key, value in encoded(self).items() if key != "generation"}
+    decision: int | None = None
+    back_to: Mapping[str, BatchIdentity | None] = field(default_factory=dict)
+    void: Void = field(default_factory=dict)
 
     @property
     def is_publication(self) -> bool:
@@ -79,76 +96,89 @@ class ResetIntent:
         return self.tables.get(path) if generation < self.generation else None
 
     @staticmethod
-    def of(state: State) -> ResetIntent:
-        """The intent in the state of a reset commit of bronze."""
-        content = BronzePayload.of(state).reset or {}
-        return decoded({**content, "generation": state.generation}, ResetIntent)
+    def of(decision: Decision) -> ResetIntent:
+        return decoded(decision.document, ResetIntent)
+
+
+def reset_intents(decisions: Decisions) -> dict[str, ResetIntent]:
+    """The newest reset that names a table, by the path of the table. It may be older than the
+    newest reset: that one may concern other tables, and another table may still await this one."""
+    found: dict[str, ResetIntent] = {}
+    for decision in decisions.of(RESET):
+        intent = ResetIntent.of(decision)
+        found |= dict.fromkeys(intent.tables, intent)
+    return found
 
 
 class Resets:
-    """The last intent of a pipeline, read from its bronze table."""
+    """The resets of a pipeline, read from its control table. ``control`` is a reader of this object
+    alone."""
 
-    def __init__(self, bronze: Table) -> None:
-        self.bronze = bronze
-        self._read: tuple[int, ResetIntent | None] = 0, None
+    def __init__(self, control: ControlTable) -> None:
+        self._control = control
+        self._generation = 0
+        self._intents: dict[str, ResetIntent] = {}
+
+    @property
+    def generation(self) -> int:
+        """The generation of the last reset, as of now."""
+        return self._control.refresh().generation
 
     @property
     def intent(self) -> ResetIntent | None:
-        """None if no table was ever reset, or all resets are known to be done."""
-        version = BronzePayload.of(self.bronze.refresh()).reset_commit
-        if version != self._read[0]:
-            self._read = version, self._intent_at(version)
-        return self._read[1]
-
-    def _intent_at(self, version: int) -> ResetIntent | None:
-        try:
-            commit = read_commit(self.bronze.storage, version)
-        except LogGapError:
-            # Maintenance may remove an intent when every table has carried it out.
-            if list_log(self.bronze.storage).is_trimmed(version):
-                return None
-            raise
-        return ResetIntent.of(commit.state) if commit else None
+        """The last reset; None if no table was ever reset."""
+        reset = self._control.refresh().reset
+        return ResetIntent.of(reset) if reset else None
 
     def awaits(self, table: Table) -> bool:
-        """Whether a reset of a table is requested and not done. Nothing may build on the table."""
+        """Whether a reset of a table is decided and not done. Nothing may build on the table."""
         return self.awaits_at(table.name, table.refresh().generation)
 
     def awaits_at(self, path: str, generation: int) -> bool:
         """As ``awaits``, for a table at a given generation."""
-        intent = self._open_at(generation) if is_built(path) else None
+        intent = self._refreshed().get(path)
         return intent is not None and intent.asks(path, generation) is not None
 
-    def _open_at(self, generation: int) -> ResetIntent | None:
-        """The intent if it may be open at a generation. A finished one is not read: its entry may
-        be damaged."""
-        return self.intent if generation < self.bronze.refresh().generation else None
-
     def carry_out(self, tables: Iterable[Table], now: datetime) -> None:
-        """Reset the fenced tables that are in the intent and not reset yet.
+        """Reset the fenced tables that await a reset, bronze first.
 
         Raises LogGapError if a requested version is damaged, CommitRefusedError, FencedError.
         """
-        seen = {table: table.refresh().generation for table in tables if is_built(table.name)}
-        # Read the intent once for all tables, so that a newer intent applies to none of them yet.
+        # Read the intents once for all tables, so that a newer one applies to none of them yet.
         # Otherwise silver could be reset without the quarantine whose rows it has counted.
-        intent = self._open_at(min(seen.values())) if seen else None
-        for table, generation in seen.items():
-            if intent and (target := intent.asks(table.name, generation)):
+        intents = self._refreshed()
+        for table in sorted(tables, key=lambda each: KINDS.index(kind_of(each.name))):
+            intent = intents.get(table.name)
+            if intent and (target := intent.asks(table.name, table.refresh().generation)):
                 reset_table(table, target, intent.generation, now)
                 failpoint("reset.table_done")
+
+    def _refreshed(self) -> dict[str, ResetIntent]:
+        decisions = self._control.refresh()
+        if decisions.generation != self._generation:
+            self._generation, self._intents = decisions.generation, reset_intents(decisions)
+        return self._intents
 
 
 def tables_awaiting_reset(at: ConsistentSnapshot) -> tuple[str, ...]:
     """The tables of a snapshot that await a reset."""
-    resets = Resets(at.head.table)
-    return tuple(p for p, s in at.tables.items() if resets.awaits_at(p, s.state.generation))
+    intents = reset_intents(at.decisions)
+    return tuple(
+        path
+        for path, position in at.tables.items()
+        if path in intents and intents[path].asks(path, position.state.generation) is not None
+    )
 
 
 def last_reset_reason(at: ConsistentSnapshot) -> str:
     """The reason of the last reset of a snapshot's tables."""
-    intent = Resets(at.head.table).intent
-    return intent.why if intent else "it has been completed meanwhile"
+    reset = at.decisions.reset
+    return str(reset.document["why"]) if reset else "it has been completed meanwhile"
+
+
+def can_be_reset(path: str) -> bool:
+    """Whether a table holds records, or rows that are computed from records."""
+    return kind_of(path) in RECORDS
 
 
 def is_built(path: str) -> bool:
@@ -156,52 +186,101 @@ def is_built(path: str) -> bool:
     return kind_of(path).is_built
 
 
-def intend_reset(
-    bronze: Table,
+def decide_reset(
+    control: ControlTable,
     tables: Mapping[str, ResetTarget],
+    position: Position,
     now: datetime,
     *,
     why: str,
+    void: Void,
     savepoint: str | None = None,
-    reread: ResetTarget | None = None,
+    decision: int | None = None,
+    back_to: Mapping[str, BatchIdentity | None] | None = None,
     above: int = 0,
-    asked: Collection[Operation] | None = None,
 ) -> ResetIntent:
-    """Request the reset of some tables. ``reread`` resets bronze itself in the same commit. The new
-    generation is also higher than ``above``. ``asked`` are bronze's operations at the savepoint:
-    bronze has them again as they were then, and later operations may be taken back.
-
-    After this commit, the reset will be carried out, by this process or a later one.
-    """
-    if reread is not None:
-        _extend_first(bronze, reread, now)
-    held = bronze.refresh()
-    generation = max(held.generation, above) + 1
-    intent = ResetIntent(generation, tables, why, now, savepoint, reread is not None)
-    version = bronze.version
-    back = _Back(replace(held.held("reset", bronze.epoch), origin=version))
-    if reread is not None:
-        back = _back(bronze, held, reread)
-    held = back.state
-    payload = replace(BronzePayload.of(held), reset=intent.document(), reset_commit=version + 1)
-    if savepoint is not None and asked is not None:
-        payload = replace(payload, operations=_as_of(savepoint, asked, payload.operations))
-    state = replace(held, payload=payload, generation=intent.generation, at=commit_time(now))
-    bronze.commit(state, back.add, back.remove, back.schema)
+    """Decide on the reset of some tables. The new generation is also higher than ``above``. After
+    this commit, the reset will be carried out, by this process or a later one. The others as in
+    ``ResetIntent``. Raises CommitRefusedError, FencedError."""
+    generation = max(control.refresh().generation, above) + 1
+    intent = ResetIntent(generation, tables, why, savepoint, decision, back_to or {}, void)
+    control.append(RESET, encoded(intent), position, now, generation=generation)
     failpoint("reset.intended")
     return intent
 
 
-def _as_of(
-    savepoint: str, asked: Collection[Operation], now: Iterable[Operation]
-) -> tuple[Operation, ...]:
-    # The restore of an earlier savepoint may have taken back an operation of this one since.
-    then = {each.number: each for each in asked}
-    return tuple(
-        then.get(each.number)
-        or replace(each, document=operation_named(each.name).taken_back(each.document, savepoint))
-        for each in now
-    )
+def void_after_restore(
+    decisions: Decisions,
+    saved: int,
+    sources: Iterable[str],
+    back_to: Mapping[str, BatchIdentity | None],
+) -> Void:
+    """The decisions that are not in force after the restore of a savepoint whose last decision was
+    number ``saved``. ``back_to`` is as in ``ResetIntent``.
+
+    A decision of before is in force again if it was at the savepoint. A later one stays in force,
+    unless bronze goes back or its kind is taken back: the stages carry it out again.
+    """
+    before = decisions.until(saved).void
+    later = [each for each in decisions.placed if each.number > saved]
+    void = {
+        source: sorted(
+            {number for number in before.get(source, ()) if number <= saved}
+            | {
+                each.number
+                for each in later
+                if source in back_to
+                or not decisions.is_in_force(each.number, source)
+                or (each.kind != REPLAY and operation_named(each.kind).is_taken_back)
+            }
+        )
+        for source in sources
+    }
+    return void_with({**decisions.void, **void}, _lost(decisions, back_to))
+
+
+def void_after_loss(decisions: Decisions, back_to: Mapping[str, BatchIdentity | None]) -> Void:
+    """The decisions that are not in force after bronze has lost its batches after those of
+    ``back_to`` (``ResetIntent``)."""
+    return void_with(decisions.void, _lost(decisions, back_to))
+
+
+def _lost(
+    decisions: Decisions, back_to: Mapping[str, BatchIdentity | None]
+) -> Mapping[str, Sequence[int]]:
+    """The decisions at later batches than those of ``back_to``. A replay is the batch after its
+    position."""
+    return {
+        source: [
+            each.number
+            for each in decisions.placed
+            if source in each.position
+            and (end is None or each.position[source].n + (each.kind == REPLAY) > end.n)
+        ]
+        for source, end in back_to.items()
+    }
+
+
+def is_of_lineage(decisions: Decisions, source: str, batch: BatchIdentity) -> bool:
+    """Whether the bronze table of a source still has a batch, and all batches before it. If not, a
+    savepoint that ends there can only be restored together with bronze, or be copied.
+
+    The lineage of bronze begins at its present generation. Before that, it has the batches of an
+    earlier generation up to the batch that the reset has gone back to, and so on.
+    """
+    ends = {
+        intent.generation: intent.back_to[source]
+        for intent in map(ResetIntent.of, decisions.of(RESET))
+        if source in intent.back_to
+    }
+    wanted, generation, most = batch.generation, max(ends, default=0), batch.n
+    while (end := ends.get(wanted)) is not None and end.n >= batch.n:
+        wanted = end.generation  # bronze had the batch already, and went back to it
+    while generation != wanted:
+        if (end := ends.get(generation)) is None:
+            return False
+        generation, most = end.generation, min(most, end.n)
+    return batch.n <= most
 
 
 def reset_table(table: Table, target: ResetTarget, generation: int, now: datetime) -> State:

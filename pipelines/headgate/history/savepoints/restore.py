@@ -1,35 +1,33 @@
 """Restores a savepoint. This process must hold the lease.
 
-Silver, gold, late and quarantine tables get the files of the savepoint. Bronze and the files log
-stay, and the stages catch up from bronze. With ``reread`` bronze is reset too.
+Silver, gold, late and quarantine tables get the files of the savepoint. Bronze, the files log and
+the decisions stay, and the stages catch up from bronze. With ``reread`` bronze is reset, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.declaration.graph import graph_of
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.history.loads.reopening import take_back_loads
-from headgate.history.savepoints.bronze_lineage import BronzeLineage
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.resets import (
+    BatchIdentity,
     ResetIntent,
     Resets,
     ResetTarget,
-    intend_reset,
+    decide_reset,
     is_built,
+    void_after_restore,
 )
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.verify import passed_over, verify_savepoint
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import DECISIONS, ControlTable, Decisions, position_of
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.history import lineage
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.table import Table
 
@@ -58,54 +56,54 @@ def restore_savepoint(
             f"older ones: {pipeline_command('savepoint list')}",
         )
     tables = {table.name: table for table in tables_of(layout, pipeline.name)}
-    if (head := graph_of(pipeline).head.path) not in tables:
+    bronze = {node.name: tables.get(node.path) for node in graph_of(pipeline).of(BRONZE)}
+    if missing := [BRONZE.path(name) for name, table in bronze.items() if table is None]:
         raise SavepointError(
-            f"the tables have no {head}: the source has another name in the declaration",
+            f"the tables have no {missing[0]}: the source has another name in the declaration",
             remedy="use the name that the tables were built with: "
             + pipeline_command("plan", "--deployed"),
         )
     for table in tables.values():
         table.fence(epoch)
         failpoint("restore.fenced")
-    bronze = tables[head]
+    control = ControlTable(tables[DECISIONS])
+    decisions = control.refresh()
     if not reread:
-        _require_in_lineage(savepoint, bronze)
-    targets = savepoint.targets()
+        require_of_lineage(savepoint, decisions)
+    targets, back_to = savepoint.targets(), dict[str, BatchIdentity | None]()
     if reread:
-        # Record the loads that are taken back first: a repair cannot rely on bronze's log.
-        state = next(lineage(bronze.reader(), savepoint.bronze.version)).state
-        take_back_loads(layout, BronzePayload.of(state), graph_of(pipeline).head.name)
+        # Bronze of a source that is no longer declared stays: nobody reads the source again.
+        for name in savepoint.bronze.keys() & bronze.keys():
+            saved = savepoint.bronze[name]
+            targets[BRONZE.path(name)], back_to[name] = saved.target, saved.batch
     # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
     younger = (path for path in tables if is_built(path) and path not in targets)
     targets |= {path: ResetTarget(keep=path not in declared) for path in younger}
-    # Request the reset of all tables, even if the same restore was interrupted: tables that it had
-    # reset may have processed batches since.
-    intent = intend_reset(
-        bronze,
+    position = position_of({name: table for name, table in bronze.items() if table is not None})
+    # Reset all tables, even if the same restore was interrupted: tables that it had reset may have
+    # processed batches since.
+    intent = decide_reset(
+        control,
         {path: target for path, target in targets.items() if path in tables},
+        position,
         now,
         why=f"restore of savepoint {savepoint.id}" + (", bronze too" if reread else ""),
+        void=void_after_restore(
+            decisions, savepoint.decision, {**position, **savepoint.bronze}, back_to
+        ),
         savepoint=savepoint.id,
-        reread=savepoint.bronze.target if reread else None,
-        asked=_operations_at(savepoint, bronze),
+        decision=savepoint.decision,
+        back_to=back_to,
     )
-    Resets(bronze).carry_out(tables.values(), now)
+    Resets(control).carry_out(tables.values(), now)
     _prove(savepoint, tables, intent)
     return intent
 
 
-def _operations_at(savepoint: Savepoint, bronze: Table) -> Sequence[Operation] | None:
-    """The operations that bronze had at a savepoint; None if its log no longer has that commit."""
-    with suppress(LogGapError):
-        for commit in lineage(bronze.reader(), savepoint.bronze.version):
-            return BronzePayload.of(commit.state).operations
-    return None
-
-
-def _require_in_lineage(savepoint: Savepoint, bronze: Table) -> None:
+def require_of_lineage(savepoint: Savepoint, decisions: Decisions) -> None:
     """Raises SavepointError if bronze was reset since and has other batches now."""
-    if not BronzeLineage(bronze).has(savepoint):
+    if not savepoint.is_of_lineage(decisions):
         raise SavepointError(
             f"savepoint {savepoint.id} cannot be restored without bronze: bronze has since been "
             "reset to a batch before it, and has other batches after that point",

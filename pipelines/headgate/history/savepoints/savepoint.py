@@ -10,16 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from headgate.declaration.contracts.operation import OPERATIONS
-from headgate.declaration.kinds import BRONZE, RECORDS, kind_of
-from headgate.history.savepoints.resets import ResetTarget
-from headgate.lake.storage.layout import Layout
+from headgate.declaration.kinds import BRONZE, RECORDS, kind_of, name_of
+from headgate.history.savepoints.resets import BatchIdentity, ResetTarget, is_of_lineage
 from headgate.lake.tables.checksum import digest_of
+from headgate.lake.tables.decisions import Decisions
 from headgate.lake.tables.engine import engine
-from headgate.lake.tables.history import lineage
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
-from headgate.lake.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -52,25 +50,50 @@ class SavedTable:
     def target(self) -> ResetTarget:
         return ResetTarget(self.version, self.files)
 
+    @property
+    def batch(self) -> BatchIdentity:
+        """The last batch that the table has processed."""
+        return BatchIdentity(self.generation, self.n)
+
+
+@dataclass(frozen=True)
+class SavedSource:
+    """``n`` is the batch id up to which all tables of a source have processed its bronze, which may
+    be ahead. ``offsets`` and ``topics`` are as in ``BronzePayload``. ``watermark`` and ``clocks``
+    (watermarks of partitions) are microseconds since 1970 UTC."""
+
+    n: int
+    offsets: Mapping[str, int]
+    clocks: Mapping[str, int]
+    watermark: int | None
+    topics: Sequence[str]
+
+    @staticmethod
+    def of(bronze: TablePosition, n: int) -> SavedSource:
+        payload = BronzePayload.of(bronze.state)
+        return SavedSource(
+            n,
+            dict(payload.offsets),
+            dict(payload.clocks),
+            payload.watermark,
+            tuple(payload.topics),
+        )
+
 
 @dataclass(frozen=True)
 class Savepoint:
-    """``n`` is the batch id up to which all tables have processed bronze; bronze may be ahead.
-    ``watermark`` and ``clocks`` (watermarks of partitions) are microseconds since 1970 UTC.
-    ``definition`` is the digest under which the declaration is kept
+    """``sources`` has what it records of each source, by name. ``decision`` is the number of the
+    last decision before it. ``definition`` is the digest under which the declaration is kept
     (``history.savepoints.declarations``)."""
 
     id: str
     pipeline: str
     created: datetime
     note: str
-    n: int
     generation: int
+    decision: int
     definition: str
-    offsets: Mapping[str, int]
-    clocks: Mapping[str, int]
-    watermark: int | None
-    topics: tuple[str, ...]
+    sources: Mapping[str, SavedSource]
     tables: Mapping[str, SavedTable]
     engine: str
 
@@ -83,20 +106,18 @@ class Savepoint:
         *,
         note: str = "",
     ) -> Savepoint:
-        state, n = snapshot.head.state, min(snapshot.n.values())
-        bronze = BronzePayload.of(state)
+        reached = snapshot.n
         return Savepoint(
-            id=f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z-{n}",
+            id=f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}Z-{sum(reached.values())}",
             pipeline=pipeline,
             created=now,
             note=note,
-            n=n,
-            generation=state.generation,
+            generation=snapshot.decisions.generation,
+            decision=snapshot.decision,
             definition=definition,
-            offsets=dict(bronze.offsets),
-            clocks=dict(bronze.clocks),
-            watermark=bronze.watermark,
-            topics=tuple(bronze.topics),
+            sources={
+                name: SavedSource.of(at, reached[name]) for name, at in snapshot.bronze.items()
+            },
             tables={path: SavedTable.of(at) for path, at in snapshot.tables.items()},
             engine=engine(),
         )
@@ -110,16 +131,22 @@ class Savepoint:
         return sum(t.bytes for t in self._data.values())
 
     @property
-    def bronze(self) -> SavedTable:
-        return next(t for path, t in self.tables.items() if kind_of(path) == BRONZE)
+    def bronze(self) -> dict[str, SavedTable]:
+        """The bronze tables, by source."""
+        return {name_of(p): t for p, t in self.tables.items() if kind_of(p) == BRONZE}
 
     @property
     def _data(self) -> dict[str, SavedTable]:
         return {p: t for p, t in self.tables.items() if kind_of(p) in RECORDS}
 
     def targets(self) -> dict[str, ResetTarget]:
-        """The reset targets of a restore: all tables that are built from bronze."""
+        """The reset targets of a restore that leaves bronze: all tables that are built from it."""
         return {p: t.target for p, t in self.tables.items() if kind_of(p).is_built}
+
+    def is_of_lineage(self, decisions: Decisions) -> bool:
+        """Whether bronze still has every batch that the tables of the savepoint had processed."""
+        bronze = self.bronze.items()
+        return all(is_of_lineage(decisions, source, saved.batch) for source, saved in bronze)
 
     def document(self) -> dict[str, Any]:
         content = asdict(self) | {"created": self.created.isoformat()}
@@ -132,25 +159,21 @@ class Savepoint:
         if _digest(saved) != content["digest"]:
             raise ValueError("its content does not match its digest")
         tables = {path: SavedTable(**table) for path, table in saved["tables"].items()}
+        sources = {
+            name: SavedSource(**{**source, "topics": tuple(source["topics"])})
+            for name, source in saved["sources"].items()
+        }
         created = datetime.fromisoformat(saved["created"])
-        return Savepoint(
-            **saved | {"tables": tables, "created": created, "topics": tuple(saved["topics"])}
-        )
+        return Savepoint(**saved | {"tables": tables, "sources": sources, "created": created})
 
 
 def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def saved_operations(layout: Layout, savepoint: Savepoint) -> Sequence[Operation]:
-    """Raises LogGapError if bronze's log no longer has the savepoint's version."""
-    path = next(path for path in savepoint.tables if kind_of(path) == BRONZE)
-    bronze = Table(layout.storage, path, pipeline=savepoint.pipeline)
-    return BronzePayload.of(next(lineage(bronze, savepoint.bronze.version)).state).operations
-
-
-def operation_files(layout: Layout, savepoint: Savepoint) -> Iterator[str]:
-    """The files beside the tables, in the pipeline's folder. Raises as :func:`operations_of`."""
-    for each in saved_operations(layout, savepoint):
-        if (kind := OPERATIONS.get(each.name)) is not None:
+def operation_files(decisions: Decisions, savepoint: Savepoint) -> Iterator[str]:
+    """The files beside the tables, in the pipeline's folder, that the operations of a savepoint
+    read."""
+    for each in decisions.until(savepoint.decision).operations:
+        if (kind := OPERATIONS.get(each.kind)) is not None:
             yield from kind.files(each.document)

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
-from headgate.history.savepoints.bronze_lineage import BronzeLineage
 from headgate.history.savepoints.declarations import declaration_of
 from headgate.history.savepoints.errors import NoSuchSavepointError, ResetOpenError, SavepointError
 from headgate.history.savepoints.resets import last_reset_reason, tables_awaiting_reset
@@ -17,8 +16,8 @@ from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.verify import passed_over, verify_savepoint
 from headgate.lake.storage.documents import ids_in, read_document, write_document
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.snapshot import ConsistentSnapshot, head_table, snapshot
+from headgate.lake.tables.decisions import ControlTable
+from headgate.lake.tables.snapshot import ConsistentSnapshot, snapshot
 
 LATEST = "latest"
 ATTEMPTS = 3
@@ -54,18 +53,14 @@ def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
 
     Raises as ``create_savepoint`` does.
     """
+    control = ControlTable.of(layout.storage, pipeline.name)
     for _ in range(ATTEMPTS):
-        before = _newest_reset(layout, pipeline)
+        before = control.refresh().generation
         at = snapshot(layout, pipeline)
         waiting = tables_awaiting_reset(at)
-        if not waiting and BronzePayload.of(at.head.state).reset_commit == before:
+        if not waiting and at.decisions.generation == before:
             return at
     raise ResetOpenError(pipeline.name, waiting, last_reset_reason(at))
-
-
-def _newest_reset(layout: Layout, pipeline: Pipeline) -> int:
-    bronze = head_table(layout, pipeline)
-    return BronzePayload.of(bronze.refresh()).reset_commit if bronze.exists else 0
 
 
 def savepoints(layout: Layout) -> tuple[Savepoint | UnreadableSavepoint, ...]:
@@ -148,9 +143,11 @@ def is_last_restorable(
 
 def newest_restorable(layout: Layout, pipeline: Pipeline) -> Savepoint | None:
     """The newest savepoint that can be restored without resetting bronze. Raises LogGapError."""
-    lineage = BronzeLineage(head_table(layout, pipeline))
+    decisions = ControlTable.of(layout.storage, pipeline.name).refresh()
     held = (
-        each for each in savepoints(layout) if isinstance(each, Savepoint) and lineage.has(each)
+        each
+        for each in savepoints(layout)
+        if isinstance(each, Savepoint) and each.is_of_lineage(decisions)
     )
     return next((each for each in held if _any_good(layout, pipeline, [each])), None)
 

@@ -17,6 +17,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.checksum import digest_of
 from headgate.lake.tables.damage import damage_of
 from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
@@ -58,7 +59,8 @@ def verify_savepoint(
 
 
 def _missing_beside(layout: Layout, savepoint: Savepoint) -> Iterator[SavepointProblem]:
-    for path in operation_files(layout, savepoint):
+    decisions = ControlTable.of(layout.storage, savepoint.pipeline).refresh()
+    for path in operation_files(decisions, savepoint):
         if not layout.storage.exists(path):
             yield SavepointProblem("", f"{path}, which a published backfill needs, is missing")
 

@@ -23,7 +23,6 @@ from headgate.lake.tables.data_file import STATE
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.log import entry_path
 from headgate.lake.tables.open_rows import open_rows
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition, snapshot
 from headgate.lake.tables.state import time_of
 
@@ -90,7 +89,7 @@ def checkpoints(layout: Layout, pipeline: Pipeline, most: int = 10) -> Checkpoin
     at = snapshot(layout, pipeline)
     return Checkpoints(
         n={name: bronze.n for name, bronze in at.bronze.items()},
-        generation=at.head.state.generation,
+        generation=at.decisions.generation,
         history={name: checkpoint_history(each, most) for name, each in at.bronze.items()},
         replay=tuple(_replay(at)),
         operations=tuple(_open_operations(at, graph_of(pipeline))),
@@ -137,13 +136,19 @@ def _replay(at: ConsistentSnapshot) -> list[ToProcess]:
 
 
 def _open_operations(at: ConsistentSnapshot, graph: Graph) -> Iterator[OpenOperation]:
-    for each in BronzePayload.of(at.head.state).operations:
-        kind = operation_named(each.name)
-        touched = [path for path in kind.touches(graph, each.document) if path in at.tables]
-        waiting = tuple(p for p in touched if at.tables[p].state.operation < each.number)
-        if waiting:
-            what = kind.describe(each.document)
-            yield OpenOperation(each.number, each.name, each.n, what, waiting)
+    for source in at.bronze:
+        for each in at.decisions.operations_of(source):
+            kind = operation_named(each.name)
+            waiting = tuple(
+                path
+                for path in kind.touches(graph, each.document)
+                if path in at.tables
+                and graph.source_of(path).name == source
+                and at.tables[path].state.operation < each.number
+            )
+            if waiting:
+                what = kind.describe(each.document)
+                yield OpenOperation(each.number, each.name, each.n, what, waiting)
 
 
 def _open_windows(at: ConsistentSnapshot, gold: GoldTable) -> list[OpenWindow]:

@@ -11,6 +11,7 @@ from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operation import is_rejected, operation_named
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.files import declaration_words
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.declaration.suites.plan import asked
@@ -21,9 +22,8 @@ from headgate.history.loads import requests as loads
 from headgate.history.savepoints.rebuilds import begun_rebuild
 from headgate.lake.storage.documents import Document, encoded, new_id
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.tables.decisions import ControlTable, Operation
 from headgate.lake.tables.row_changes import RowChanges
-from headgate.lake.tables.snapshot import head_table
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,9 @@ def reasons(hold: Hold, table: GoldTable) -> Iterator[tuple[RuleResult, str | No
 
 
 def operation_of(layout: Layout, declared: Pipeline, hold: Hold) -> Operation | None:
-    """The replay, backfill or drain that holds a table; None if bronze no longer has it."""
-    known = BronzePayload.of(head_table(layout, declared).refresh()).operations
+    """The replay, backfill or drain that holds a table; None if it is not in force any more."""
+    source = graph_of(declared).source_of(GOLD.path(hold.table)).name
+    known = ControlTable.of(layout.storage, declared.name).refresh().operations_of(source)
     return next((each for each in known if each.number == hold.operation), None)
 
 
@@ -112,13 +113,13 @@ def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
             f"{hold.title} is held by a drain, which cannot be given up: its windows are closed",
             remedy=f"{_release(table)}, or change the rule",
         )
-    load = loads.find_request(layout, str(found.document.get("load")))
+    load = loads.find_load(layout, declared.name, str(found.document.get("load")))
     if load is not None and load.wish in ("open", "paused"):
         raise HeadgateError(
             f"{hold.title} is held by the load {load.id}, which would fold these rows again",
             remedy=f"cancel it first: {pipeline_command('load', '--cancel')}",
         )
-    rebuild = begun_rebuild(layout, head_table(layout, declared).refresh().generation)
+    rebuild = begun_rebuild(ControlTable.of(layout.storage, declared.name).refresh())
     if rebuild is not None and GOLD.path(hold.table) in rebuild.tables:
         raise HeadgateError(
             f"{hold.title} is being rebuilt, and the rebuild carries the operation out, too",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
+from headgate.declaration.graph import Graph, graph_of
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
 from headgate.history.backfill.report import backfill_reports, taken_back_reports, with_publications
-from headgate.history.loads.requests import LoadState, all_requests, load_state
+from headgate.history.loads.requests import LoadState, load_state, loads_of
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import Operation
+from headgate.lake.tables.decisions import Decision, Decisions
 
 SHOWN = 10
 """How many loads, replays and backfills are reported at most: the newest ones."""
@@ -55,17 +56,18 @@ class PastReport:
     backfills: tuple[PastBackfill, ...]
 
 
-def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) -> PastReport:
-    """``operations`` are all operations of bronze. Raises DamagedDocumentError."""
-    operations = tuple(operations)
-    loads = [load_state(layout, declared.name, request) for request in all_requests(layout)]
-    found = [each for each in operations if each.name == "late_replay"]
+def past(layout: Layout, declared: Pipeline, decisions: Decisions) -> PastReport:
+    """Raises DamagedDocumentError."""
+    loads = [load_state(layout, declared.name, load) for load in loads_of(decisions)]
+    graph = graph_of(declared)
+    replays = (each for each in decisions.operations if each.kind == "late_replay")
+    found = [each for each in replays if GOLD.path(each.document["table"]) in graph]
     newest = islice(backfill_reports(layout), SHOWN)
-    backfills = with_publications(layout, declared.name, newest, operations)
-    back = taken_back_reports(backfills, operations)
+    backfills = with_publications(layout, declared.name, newest, decisions)
+    back = taken_back_reports(backfills, decisions)
     return PastReport(
         loads=tuple(reversed(loads[-SHOWN:])),
-        replays=tuple(map(_replay, reversed(found[-SHOWN:]))),
+        replays=tuple(_replay(graph, each) for each in reversed(found[-SHOWN:])),
         backfills=tuple(
             PastBackfill(
                 *(each.id, each.at, each.begin, each.end),
@@ -81,6 +83,8 @@ def past(layout: Layout, declared: Pipeline, operations: Iterable[Operation]) ->
     )
 
 
-def _replay(operation: Operation) -> ReplayReport:
-    said = operation.document
-    return ReplayReport(operation.number, operation.n, said["table"], str(said.get("by", "")))
+def _replay(graph: Graph, decision: Decision) -> ReplayReport:
+    said = decision.document
+    source = graph.source_of(GOLD.path(said["table"])).name
+    n = decision.position[source].n
+    return ReplayReport(decision.number, n, said["table"], str(said.get("by", "")))

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from headgate.commands import Place, commands_in, rendered
-from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import Hold, holds
@@ -26,9 +25,7 @@ from headgate.insight.status.set_aside import set_aside
 from headgate.lake.control.driver_reports import Failure, SourceProgress, last_failure
 from headgate.lake.control.driver_requests import paused_since, stop_asked
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
-from headgate.lake.tables.snapshot import head_table
-from headgate.lake.tables.table import Table
+from headgate.lake.tables.decisions import ControlTable
 from headgate.supervision.job_state import Ended, JobState, how_ended
 from headgate.supervision.supervisor import StreamCondition, observe
 
@@ -195,8 +192,14 @@ def _savepoints(found: Sequence[Savepoint | UnreadableSavepoint]) -> dict[str, A
     return {
         "number": len(found),
         "damaged": len(found) - len(good),
-        "newest": [_part(each, "id created n note") for each in good[:SAVEPOINTS]],
+        "newest": [_savepoint(each) for each in good[:SAVEPOINTS]],
     }
+
+
+def _savepoint(each: Savepoint) -> dict[str, Any]:
+    """``n`` has the batch id of each source, by its name."""
+    batches = {name: source.n for name, source in each.sources.items()}
+    return {**_part(each, "id created note"), "n": batches}
 
 
 def _held(hold: Hold) -> dict[str, Any]:
@@ -281,9 +284,8 @@ def tables_of_stream(
     Costs about as much as ``headgate status --checkpoint``: some milliseconds a table. ``place`` is
     where commands in the problems are typed.
     """
-    storage, name = layout.storage, declared.name
-    bronze = [Table(storage, BRONZE.path(each), pipeline=name) for each in declared.sources]
-    if not any(table.exists for table in bronze):
+    control = ControlTable.of(layout.storage, declared.name)
+    if not control.exists:
         return TablesReport()
     problems: dict[str, str] = {}
 
@@ -302,7 +304,7 @@ def tables_of_stream(
         freshness=read_part("freshness", lambda: freshness(layout, declared)),
         held=read_part("held", lambda: holds(layout, declared)),
         notices=read_part("set aside", lambda: _notices(layout, declared, place)),
-        past=read_part("past", lambda: past(layout, declared, _operations(layout, declared))),
+        past=read_part("past", lambda: past(layout, declared, control.refresh())),
         problems=problems,
         has_rules=bool(declared.suites),
     )
@@ -311,10 +313,6 @@ def tables_of_stream(
 def _notices(layout: Layout, declared: Pipeline, place: Place | None) -> tuple[Notice, ...]:
     aside = set_aside(layout, declared)
     return tuple(Notice.of(f"{each.source}: {each}.", each.remedy, place) for each in aside)
-
-
-def _operations(layout: Layout, declared: Pipeline) -> Sequence[Operation]:
-    return BronzePayload.of(head_table(layout, declared).refresh()).operations
 
 
 def _account(layout: Layout, declared: Pipeline) -> Account:

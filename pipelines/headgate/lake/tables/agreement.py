@@ -15,6 +15,7 @@ from headgate.declaration.graph import Node, graph_of
 from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, SILVER
 from headgate.declaration.model import Pipeline
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import DECISIONS
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
@@ -76,15 +77,13 @@ def disagreements(
         for key, side in node.sides.items():
             if side not in awaiting:
                 yield from _uncounted(states, node.path, side, key)
-        source = graph.source_of(node.path).path
-        if _state(states, node.path).operation > _state(states, source).operation:
+        if _state(states, node.path).operation > _state(states, DECISIONS).n:
             what = f"{node.path} has carried out an operation that this log lacks"
-            yield Disagreement(source, what)
+            yield Disagreement(DECISIONS, what)
     highest = max((state.generation for _, state in states.values()), default=0)
-    for node in graph.of(BRONZE):
-        if highest > _state(states, node.path).generation:
-            what = f"tables were reset to generation {highest}, but this log lacks the request"
-            yield Disagreement(node.path, what)
+    if highest > _state(states, DECISIONS).generation:
+        what = f"tables were reset to generation {highest}, but this log lacks the decision"
+        yield Disagreement(DECISIONS, what)
     for publication in graph.of(PUBLICATION):
         yield from _published(publication, states)
 

@@ -8,7 +8,7 @@ if the source had sent the history first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headgate import exit_codes
@@ -24,15 +24,13 @@ MOST_OFFSET = (1 << _BITS) - 1
 @dataclass(frozen=True)
 class Load:
     """A load as of bronze's last commit for it, batch ``n``. ``offsets`` is where it continues,
-    ``rows`` how many of its records bronze has ingested. ``id`` is the id of the request,
-    ``reason`` says who requested it, and why."""
+    ``rows`` how many of its records bronze has ingested. ``id`` is the id of the request."""
 
     id: str
     number: int
     n: int
     offsets: Mapping[str, int]
     rows: int
-    reason: str
 
     @property
     def shift(self) -> int:
@@ -43,9 +41,10 @@ class TooManyLoadsError(HeadgateError, code=exit_codes.USAGE):
     """A source has as many loads as its offsets allow."""
 
 
-def next_number(loads: Sequence[Load]) -> int:
-    """The number of a new load. Raises TooManyLoadsError."""
-    number = max((load.number for load in loads), default=0) + 1
+def next_number(numbers: Iterable[int]) -> int:
+    """The number of a new load of a source, after those of its earlier ones. Raises
+    TooManyLoadsError."""
+    number = max(numbers, default=0) + 1
     if number > MOST_LOADS:
         raise TooManyLoadsError(
             f"a source can have at most {MOST_LOADS} loads, and this one has had {MOST_LOADS}",

@@ -65,17 +65,6 @@ def positions_of(rows: pa.Table, names: Sequence[str]) -> list[RecordPosition]:
     return [RecordPosition(*each) for each in zip(partitions, offsets, strict=True)]
 
 
-@dataclass(frozen=True)
-class Replay:
-    """A replay of ``rows`` copies, which bronze has ingested as batch ``n``. ``id`` is the id of
-    the request. ``reason`` says who requested it, and why."""
-
-    id: str
-    n: int
-    rows: int
-    reason: str
-
-
 def corrected_record(headers: Iterable[Mapping[str, Any]] | None) -> RecordPosition | None:
     """The record that a copy corrects; None for a record of the source."""
     for header in headers or ():

@@ -21,6 +21,7 @@ from headgate.commands import pipeline_command
 from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.kinds import (
     BRONZE,
+    FILES,
     GOLD,
     KINDS,
     LATE,
@@ -32,9 +33,9 @@ from headgate.declaration.kinds import (
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import DECISIONS, NO_DECISIONS, ControlTable, Decisions
 from headgate.lake.tables.errors import LogGapError, NoTablesError
 from headgate.lake.tables.history import commit_at, lineage
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.replay import RecordPosition, corrected_record, positions_table
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
@@ -75,22 +76,22 @@ class TablePosition:
 @dataclass(frozen=True)
 class ConsistentSnapshot:
     """Every table of a pipeline at its newest commit, by path, downstream tables first. ``graph``
-    has the tables that are declared now."""
+    has the tables that are declared now.
+
+    ``decision`` is the number of the last decision before bronze was read: the position of an
+    earlier one is not beyond bronze, and silver and gold have carried out no later one.
+    ``decisions`` are those after all tables were read: they say which tables await a reset."""
 
     tables: Mapping[str, TablePosition]
     graph: Graph
+    decision: int = 0
+    decisions: Decisions = NO_DECISIONS
 
     @property
     def bronze(self) -> dict[str, TablePosition]:
         """The bronze tables of the declared sources, by source."""
         found = {node.name: self.tables.get(node.path) for node in self.graph.of(BRONZE)}
         return {name: position for name, position in found.items() if position is not None}
-
-    @property
-    def head(self) -> TablePosition:
-        """The bronze table of the first source. Its commits also have the operations and resets of
-        the pipeline."""
-        return self.tables[self.graph.head.path]
 
     @property
     def n(self) -> dict[str, int]:
@@ -112,21 +113,23 @@ class ConsistentSnapshot:
         }
 
 
-def head_table(layout: Layout, pipeline: Pipeline) -> Table:
-    """The bronze table that all others follow. It may not exist."""
-    return Table(layout.storage, graph_of(pipeline).head.path, pipeline=pipeline.name)
-
-
 def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     """Read the position of every table, declared or not. A driver may run at the same time.
 
     Raises NoTablesError, LogGapError if a log is damaged.
     """
-    tables = {table.name: _standing(table) for table in tables_of(layout, pipeline.name)}
+    control = ControlTable.of(layout.storage, pipeline.name)
+    tables: dict[str, TablePosition] = {}
+    for table in tables_of(layout, pipeline.name):
+        if kind_of(table.name) in (BRONZE, FILES) and DECISIONS not in tables and control.exists:
+            tables[DECISIONS] = _standing(control.table)
+            known = control.refresh()
+        if table.name != DECISIONS:
+            tables[table.name] = _standing(table)
     graph = graph_of(pipeline)
-    if not any(node.path in tables for node in graph.of(BRONZE)):
+    if DECISIONS not in tables or all(node.path not in tables for node in graph.of(BRONZE)):
         raise NoTablesError(pipeline.name, layout.storage.root)
-    return ConsistentSnapshot(tables, graph)
+    return ConsistentSnapshot(tables, graph, known.last, control.refresh())
 
 
 def tables_of(layout: Layout, pipeline: str) -> Iterator[Table]:
@@ -180,7 +183,7 @@ def corrections(bronze: TablePosition) -> dict[RecordPosition, RecordPosition]:
     """The copies that replays have written to bronze, each with the record that it corrects."""
     import pyarrow.dataset as ds
 
-    if not BronzePayload.of(bronze.state).replays:
+    if not bronze.total("replayed"):
         return {}
     columns = ["partition", "offset", "headers"]
     wanted = ds.field("partition") < 0

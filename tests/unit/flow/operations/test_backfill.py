@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,13 @@ import pytest
 
 from headgate.flow.operations import backfill
 from headgate.flow.operations.backfill import MEMBER, Patch
-from headgate.flow.operations.carrying_out import tell_extended
+from headgate.flow.operations.carrying_out import amend_extended
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.storage.files import Storage
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.tables.decisions import SourcePosition
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
+from tests.support.decisions import append, control_of
 from tests.unit.lake.tables.conftest import SCHEMA, TIME, file
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -69,7 +69,6 @@ def test_it_is_valid_for_definitions_that_only_add_fields_to_its_own(valid: Any)
     assert not valid(third, "x")
     assert not valid(third, "third", after=1)
     assert third["extended"] == {"t": ["second", "third"]}, "only of the table that was extended"
-    assert not valid(MEMBER.taken_back(third, "s"), "third")
 
 
 def test_a_definition_for_which_it_is_void_adds_nothing_to_it() -> None:
@@ -79,13 +78,16 @@ def test_a_definition_for_which_it_is_void_adds_nothing_to_it() -> None:
     assert MEMBER.extended(DOCUMENT, {"silver/t": ("first", "second")}) == DOCUMENT
 
 
-def test_bronze_tells_its_operations_once(tmp_path: Path) -> None:
-    bronze = made(tmp_path, "bronze/b", "first")
-    asked = (Operation(1, "drain", 0, {}), Operation(2, "backfill", 0, DOCUMENT))
-    state = bronze.state.held("operation", 1)
-    bronze.commit(replace(state, payload=BronzePayload(operations=asked)))
+def test_its_document_is_amended_once(tmp_path: Path) -> None:
+    control, at = control_of(Storage(str(tmp_path)), "p", epoch=1), {"b": SourcePosition(3)}
+    append(control, "drain", {}, at, NOON)
+    append(control, "backfill", DOCUMENT, at, NOON)
     for _ in range(2):
-        tell_extended(bronze, SECOND, NOON)
-    told = BronzePayload.of(bronze.refresh()).operations
-    assert [each.document for each in told] == [{}, MEMBER.extended(DOCUMENT, SECOND)]
-    assert (bronze.version, bronze.state.kind, bronze.state.definition) == (3, "extend", "first")
+        amend_extended(control, SECOND, {"b": SourcePosition(4)}, NOON)
+    told = control_of(Storage(str(tmp_path)), "p").refresh()
+    assert [each.document for each in told.operations_of("b")] == [
+        {},
+        MEMBER.extended(DOCUMENT, SECOND),
+    ]
+    assert [each.n for each in told.operations_of("b")] == [3, 3], "their places stay"
+    assert told.last == 3

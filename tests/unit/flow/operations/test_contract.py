@@ -17,21 +17,22 @@ from headgate.declaration.contracts.operation import (
 )
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD
-from headgate.flow.operations.carrying_out import Operations, intend_operation
+from headgate.flow.operations.carrying_out import Operations, decide_operation
 from headgate.flow.operations.stage_table import StageTable
 from headgate.insight.status.checkpoints import checkpoints
+from headgate.lake.tables.decisions import Operation
 from headgate.lake.tables.errors import FencedError
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 from tests.support import forget
-from tests.unit.history.savepoints.conftest import NOW, add_batch, lake
+from tests.support.decisions import control_of, reset_to
+from tests.unit.history.savepoints.conftest import NOW, add_batch, here, lake
 from tests.unit.insight.ledger.conftest import Lake
 
 __all__ = ["lake"]  # a fixture
 
-BRONZE, PATH = "bronze/events", "gold/per_minute"
+PATH = "gold/per_minute"
 
 
 @dataclass(frozen=True)
@@ -88,14 +89,15 @@ def place(of: Table) -> StageTable:
 
 
 def ask(lake: Lake, case: Case) -> Operations:
-    bronze = table(lake, BRONZE)
-    intend_operation(bronze, graph_of(lake.pipeline), case.name, case.document, NOW)
+    graph = graph_of(lake.pipeline)
+    lake.control.refresh()
+    decide_operation(lake.control, graph, case.name, case.document, here(lake), NOW)
     return operations(lake)
 
 
 def operations(lake: Lake) -> Operations:
-    bronze = BronzePayload.of(table(lake, BRONZE).refresh())
-    return Operations(bronze.operations, graph_of(lake.pipeline))
+    asked = control_of(lake.layout.storage, "tiny").refresh().operations_of("events")
+    return Operations(asked, graph_of(lake.pipeline))
 
 
 def test_every_member_has_a_case() -> None:
@@ -112,13 +114,22 @@ def test_it_touches_tables_that_are_built_and_says_what_it_does(lake: Lake, case
 
 
 @pytest.mark.slow
-def test_bronze_repeats_what_was_asked_for(lake: Lake, case: Case) -> None:
+def test_each_has_its_place_among_the_batches(lake: Lake, case: Case) -> None:
     ask(lake, case)
     add_batch(lake, 3)
     ask(lake, case)
     asked = [Operation(1, case.name, 2, case.document), Operation(2, case.name, 3, case.document)]
     assert [*operations(lake).asked] == asked
-    assert table(lake, BRONZE).refresh().operation == 2
+
+
+@pytest.mark.slow
+def test_one_that_is_not_in_force_is_carried_out_by_no_table(lake: Lake, case: Case) -> None:
+    ask(lake, case)
+    reset_to(lake.control, {}, NOW, void={"events": [1]})
+    asked, gold = operations(lake), table(lake, PATH)
+    assert asked.of([gold]).stops(2) == (2,)
+    asked.carry_out([place(gold)], 2, NOW)
+    assert (asked.asked, gold.refresh().operation) == ((), 0)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,9 +14,9 @@ from headgate.flow.publish import circuit_breaker
 from headgate.flow.publish.circuit_breaker import Breaker, why_open
 from headgate.insight.status.health import HealthContext, violations
 from headgate.insight.status.limits import Limits
-from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.replay import Replay
+from headgate.lake.tables.decisions import REPLAY, position_of
 from headgate.lake.tables.table import Table
+from tests.support.decisions import append, control_of
 from tests.unit.insight.ledger.conftest import NOON, Lake, empty_lake
 
 __all__ = ["empty_lake"]
@@ -105,8 +104,10 @@ def test_a_replay_says_nothing_about_the_input(empty_lake: Lake) -> None:
     deliver(lake, 2, 10, 0)
     bronze = Table(lake.layout.storage, "bronze/events", pipeline=pipeline.name)
     held = bronze.refresh()
-    payload = replace(BronzePayload.of(held), replays=(Replay("r", 3, 1, ""),))
-    bronze.commit(held.advanced_to(3, NOON, payload).counting({"read": 100, "replayed": 100}))
+    document = {"source": "events", "rows": 100, "reason": ""}
+    control = control_of(lake.layout.storage, pipeline.name)
+    append(control, REPLAY, document, position_of({"events": bronze}), NOON)
+    bronze.commit(held.advanced_to(3, NOON).counting({"read": 100, "replayed": 100}))
     lake.commit("silver/good", 3, [], {"quarantined": 100})
     assert Breaker(lake.layout, pipeline).why_open() is None
     deliver(lake, 4, 4, 0)

@@ -11,18 +11,17 @@ import pytest
 
 from headgate.declaration.graph import graph_of
 from headgate.flow.operations.backfill import Patch
-from headgate.flow.operations.carrying_out import intend_operation
-from headgate.flow.operations.requests import remove_request, request_operation, waiting_operations
+from headgate.flow.operations.carrying_out import decide_operation
 from headgate.history.backfill.folders import SCRATCH, remove_ended_backfills
 from headgate.history.backfill.report import KEPT, BackfillReport, backfill_reports, write_report
 from headgate.history.savepoints.holds import FOLDER, held_reads, holding, is_held, record_hold
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.store import create_savepoint
 from headgate.history.savepoints.verify import verify_savepoint
+from headgate.lake.control.requests import remove_request, send_request, waiting_requests
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
-from headgate.lake.tables.snapshot import tables_of
-from tests.unit.history.savepoints.conftest import NOW, lake
+from tests.support.decisions import append
+from tests.unit.history.savepoints.conftest import NOW, here, lake
 from tests.unit.insight.ledger.conftest import Lake
 
 __all__ = ["lake"]  # a fixture
@@ -69,14 +68,14 @@ def test_the_newest_reports_are_kept(lake: Lake) -> None:
 def test_what_ended_backfills_have_left_goes_and_patches_in_use_stay(lake: Lake) -> None:
     for name in ("killed", "waits", "done"):
         leave(lake.layout, name)
-    request_operation(lake.layout, "backfill", request(lake, "waits"), NOW)
-    (bronze,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "bronze/events")
-    intend_operation(bronze, graph_of(lake.pipeline), "backfill", request(lake, "done"), NOW)
+    send_request(lake.layout, "backfill", request(lake, "waits"), NOW)
+    graph, document = graph_of(lake.pipeline), request(lake, "done")
+    decide_operation(lake.control, graph, "backfill", document, here(lake), NOW)
     kept = {"waits/t.patch/rows.parquet", "done/t.patch/rows.parquet"}
     for _ in range(2):
         remove_ended_backfills(lake.layout, lake.pipeline)
         assert files(lake.layout) == kept
-    remove_request(lake.layout, waiting_operations(lake.layout)[0])
+    remove_request(lake.layout, waiting_requests(lake.layout)[0])
     remove_ended_backfills(lake.layout, lake.pipeline)
     assert files(lake.layout) == {"done/t.patch/rows.parquet"}
 
@@ -86,11 +85,7 @@ def test_a_savepoint_keeps_the_patches_that_it_needs(lake: Lake) -> None:
     leave(lake.layout, "old")
     before = create_savepoint(lake.layout, lake.pipeline, NOW)
     patches = {"tables": {"per_minute": vars(Patch(PATCH, "", "", 0, ("events",), (0, 0)))}}
-    (bronze,) = (t for t in tables_of(lake.layout, "tiny") if t.name == "bronze/events")
-    operation = Operation(1, "backfill", 2, {**request(lake, "old"), **patches})
-    state = bronze.refresh()
-    payload = replace(BronzePayload.of(state), operations=(operation,))
-    bronze.commit(replace(state.held("fence", bronze.epoch), payload=payload))
+    append(lake.control, "backfill", {**request(lake, "old"), **patches}, here(lake), NOW)
     after = create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
     restore_savepoint(lake.layout, lake.pipeline, before, 7, NOW, reread=True)
     remove_ended_backfills(lake.layout, lake.pipeline)

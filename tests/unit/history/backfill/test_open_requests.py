@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.graph import graph_of
-from headgate.flow.operations.carrying_out import intend_operation
+from headgate.flow.operations.carrying_out import decide_operation
 from headgate.flow.operations.late_replay import replay_document
-from headgate.flow.operations.requests import remove_request, request_operation, waiting_operations
 from headgate.history.backfill.open_requests import has_open_request
+from headgate.lake.control.requests import remove_request, send_request, waiting_requests
 from headgate.lake.tables.arrow import stage_arrow
-from tests.unit.history.savepoints.conftest import NOW, lake
+from tests.support.decisions import reset_to
+from tests.unit.history.savepoints.conftest import NOW, here, lake
 from tests.unit.insight.ledger.conftest import NOON, SCHEMAS, Lake
 
 __all__ = ["lake"]  # a fixture
@@ -24,22 +25,23 @@ GOLD = "gold/per_minute"
 
 
 def asked(lake: Lake, note: str = NOTE) -> None:
-    request_operation(
+    send_request(
         lake.layout, "late_replay", replay_document("per_minute", by=f"me@here: {note}"), NOW
     )
 
 
 def taken_in(lake: Lake) -> None:
     """Take in the requests, as bronze's job does."""
-    for request in waiting_operations(lake.layout):
-        bronze = lake.table("bronze/events")
-        intend_operation(bronze, graph_of(lake.pipeline), request.name, request.document, NOW)
+    for request in waiting_requests(lake.layout):
+        place = here(lake), NOW, request.id
+        graph = graph_of(lake.pipeline)
+        decide_operation(lake.control, graph, request.kind, request.document, *place)
         remove_request(lake.layout, request)
 
 
 def carried_out(lake: Lake, *, changes: bool = True) -> None:
     """Carry out the newest operation, as gold's stage does."""
-    table, number = lake.table(GOLD), lake.table("bronze/events").refresh().operation
+    table, number = lake.table(GOLD), lake.control.refresh().last
     state = replace(table.refresh().held("operation", table.epoch), operation=number)
     rows: list[dict[str, Any]] = [{"time": NOON, "window_start": NOON, "events": 9}]
     content = pa.Table.from_pylist(rows, pa.schema(SCHEMAS[GOLD]))
@@ -64,3 +66,10 @@ def test_another_run_has_not_asked_for_it(lake: Lake, note: str) -> None:
     assert not has_open_request(*about)
     taken_in(lake)
     assert not has_open_request(*about)
+
+
+def test_one_that_a_restore_has_left_out_of_force_is_not_open(lake: Lake) -> None:
+    asked(lake)
+    taken_in(lake)
+    reset_to(lake.control, {}, NOW, void={"events": [1]})
+    assert not has_open_request(lake.layout, lake.pipeline, NOTE)

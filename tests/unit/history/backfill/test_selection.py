@@ -17,7 +17,7 @@ from headgate.history.backfill.selection import (
     first_begin,
 )
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.payloads.bronze import Operation
+from headgate.lake.tables.decisions import Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.operators import table
 
@@ -65,7 +65,7 @@ def test_each_drain_has_its_batch_and_its_end() -> None:
     assert drains_of(GoldPayload(), drains(1)) == ()
 
 
-def test_backfills_that_touch_the_range_are_named_unless_they_were_taken_back() -> None:
+def test_backfills_that_touch_the_range_are_named_unless_they_were_rejected() -> None:
     def published(id_: str, span: list[int], table: str = "sales", **more: Any) -> Operation:
         return Operation(
             1, "backfill", 1, {"backfill": id_, "tables": {table: {"span": span}}, **more}
@@ -76,7 +76,6 @@ def test_backfills_that_touch_the_range_are_named_unless_they_were_taken_back() 
         published("before", [0, 99]),
         published("after", [200, 300]),
         published("other", [100, 150], "visits"),
-        published("back", [100, 150], taken_back="savepoint"),
         published("rejected", [100, 150], rejected={"sales": {}}),
         Operation(2, "drain", 2, {}),
     ]

@@ -10,16 +10,27 @@ from typing import Any
 import pytest
 
 from headgate.flow.sources.loading import LoadPlan
-from headgate.history.loads.reopening import changes_to_reopen, reopen_done_loads, take_back_loads
-from headgate.history.loads.requests import LoadRequest, Wish, all_requests, write_request
+from headgate.history.loads.reopening import changes_to_reopen, reopen_done_loads
+from headgate.history.loads.requests import (
+    LoadRequest,
+    Wish,
+    all_loads,
+    decide_load_change,
+    loads_of,
+    next_open_load,
+)
+from headgate.history.savepoints.resets import BatchIdentity, ResetTarget
+from headgate.lake.control.requests import send_request
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import LOAD, LOAD_CHANGE
 from headgate.lake.tables.load import Load
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from tests.support.decisions import control_of, reset_to
+from tests.support.loads import begin_load, change_load, wishes
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 PLAN = LoadPlan({"sequence": 0}, {"sequence": 3}, "3 files of a", "files")
 REQUEST = LoadRequest("l-1", "events", PLAN, "me", NOW)
-ALL = Load("l-1", 1, 9, {"sequence": 3}, 30, "me")
+ALL = Load("l-1", 1, 9, {"sequence": 3}, 30)
 PART = replace(ALL, offsets={"sequence": 2})
 AGAIN = {"wish": "open"}
 
@@ -62,19 +73,65 @@ def test_one_that_is_held_while_it_is_read_again_keeps_its_end() -> None:
     assert changes_to_reopen(replace(held, wish="cancelled"), has)["until"] == has.offsets
 
 
-def test_a_repair_reads_again_what_the_last_restore_has_brought_back(tmp_path: Path) -> None:
-    """There are two loads of the same files, and each of two savepoints has one of them."""
+def test_a_restore_takes_back_what_was_done_after_the_savepoint(tmp_path: Path) -> None:
+    """There are two loads of the same files. One was done before the savepoint."""
     layout = Layout.of(str(tmp_path), "shop")
-    write_request(layout, replace(REQUEST, wish="done"))
-    write_request(layout, replace(REQUEST, id="l-2", wish="done"))
+    begin_load(layout, "shop", replace(REQUEST, wish="done"))
+    control = control_of(layout.storage, "shop")
+    saved = control.known.last
+    begin_load(layout, "shop", replace(REQUEST, id="l-2", wish="done"))
+    begin_load(layout, "shop", replace(REQUEST, id="l-3"))
 
-    def wishes_after(*ids: str) -> list[Wish]:
-        loads = tuple(replace(ALL, id=id_) for id_ in ids)
-        take_back_loads(layout, BronzePayload(loads=loads), "events")
-        return [request.wish for request in all_requests(layout)]
+    def restore(decision: int | None) -> None:
+        back: dict[str, BatchIdentity | None] = {"events": None}
+        target = {"bronze/events": ResetTarget(0)}
+        reset_to(control, target, NOW, savepoint="s", decision=decision, back_to=back)
 
-    assert wishes_after() == ["taken back", "taken back"]
-    assert wishes_after("l-2") == ["taken back", "done"]
-    assert wishes_after("l-1") == ["done", "taken back"]
-    reopen_done_loads(layout, "events")
-    assert [request.wish for request in all_requests(layout)] == ["open", "taken back"]
+    assert wishes(layout, "shop") == {"l-1": "done", "l-2": "done", "l-3": "open"}
+    newest = control.refresh().last
+    restore(saved)
+    assert wishes(layout, "shop") == {"l-1": "done", "l-2": "taken back", "l-3": "open"}
+    restore(newest)
+    assert wishes(layout, "shop") == {"l-1": "done", "l-2": "done", "l-3": "open"}
+    restore(0)
+    assert wishes(layout, "shop") == {"l-1": "taken back", "l-2": "taken back", "l-3": "open"}
+    control.refresh()
+    reopen_done_loads(control, "events", {}, NOW)
+    assert wishes(layout, "shop")["l-1"] == "taken back", "only what was done is read again"
+    change_load(layout, "shop", REQUEST, wish="done")
+    reopen_done_loads(control, "events", {}, NOW)
+    assert wishes(layout, "shop")["l-1"] == "done", "the decisions known are the older ones"
+    control.refresh()
+    reopen_done_loads(control, "events", {}, NOW)
+    assert wishes(layout, "shop") == {"l-1": "open", "l-2": "taken back", "l-3": "open"}
+
+
+def test_a_reset_that_is_no_restore_of_bronze_takes_no_load_back(tmp_path: Path) -> None:
+    layout = Layout.of(str(tmp_path), "shop")
+    begin_load(layout, "shop", replace(REQUEST, wish="done"))
+    control = control_of(layout.storage, "shop")
+    reset_to(control, {"gold/sales": ResetTarget(0)}, NOW)
+    assert wishes(layout, "shop") == {"l-1": "done"}
+
+
+def test_each_load_of_a_source_has_a_number_of_its_own(tmp_path: Path) -> None:
+    layout = Layout.of(str(tmp_path), "shop")
+    for id_, source in (("l-1", "events"), ("l-2", "refunds"), ("l-3", "events")):
+        begin_load(layout, "shop", replace(REQUEST, id=id_, source=source))
+    assert [load.number for load in all_loads(layout, "shop")] == [1, 1, 2]
+
+
+def test_a_request_that_waits_counts_as_a_load_of_its_wish(tmp_path: Path) -> None:
+    """Also a change that waits. Once they are decided, the documents left by a crash do not count
+    twice."""
+    layout = Layout.of(str(tmp_path), "shop")
+    begin_load(layout, "shop", REQUEST)
+    send_request(layout, LOAD, REQUEST.document(), NOW, "l-2")
+    pause = {"load": "l-1", "changes": {"wish": "paused"}}
+    change = send_request(layout, LOAD_CHANGE, pause, NOW)
+    assert wishes(layout, "shop") == {"l-1": "paused", "l-2": "open"}
+    control = control_of(layout.storage, "shop")
+    assert next_open_load(loads_of(control.known)) == replace(REQUEST, number=1)
+    decide_load_change(control, "l-1", pause["changes"], {}, NOW, change.id)  # type: ignore[arg-type]
+    change_load(layout, "shop", REQUEST, wish="open")
+    assert wishes(layout, "shop") == {"l-1": "open", "l-2": "open"}

@@ -7,7 +7,6 @@ import copy
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,20 +16,21 @@ import pytest
 from headgate.declaration.load import load
 from headgate.driver.lease import highest_table_epoch
 from headgate.history.maintenance import retention
-from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.resets import Resets, ResetTarget
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import delete_savepoint
 from headgate.history.savepoints.verify import verify_savepoint
 from headgate.insight.ledger.by_id import by_id
+from headgate.lake.tables.decisions import DECISIONS, ControlTable
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.live_files import live_files
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
+from tests.support.decisions import append, control_of, reset_to
 from tests.support.rounds import ROUNDS
 from tests.unit.history.maintenance.conftest import compacted, owned, vacuumed
-from tests.unit.history.savepoints.conftest import take
+from tests.unit.history.savepoints.conftest import here, take
 from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake, bronze, silver
 
 pytestmark = pytest.mark.long
@@ -85,7 +85,7 @@ class Life:
                 self.step(SILVER, GOLD, stop)
 
     def stops(self, after: int, upto: int) -> list[int]:
-        asked = BronzePayload.of(self.state(BRONZE)).operations
+        asked = control_of(self.lake.layout.storage, "tiny").refresh().operations_of("events")
         drains = {o.n for o in asked if after < o.n < upto}
         return sorted({*drains, upto} if upto > after else set())
 
@@ -114,20 +114,17 @@ class Life:
         return sorted(o for batch in self.past[after:upto] for o in batch)
 
     def drain(self) -> None:
-        (table,) = owned(self.lake, BRONZE)
-        held = table.refresh()
-        number = held.operation + 1
-        state = held.held("operation", table.epoch)
-        payload = BronzePayload.of(state)
-        asked = (*payload.operations, Operation(number, "drain", held.n, {}))
-        payload = replace(payload, operations=asked)
-        table.commit(replace(state, operation=number, payload=payload))
+        append(self.owned_control(), "drain", {}, here(self.lake), NOON)
 
     def build_anew(self, silver_too: bool) -> None:
         paths = ([SILVER] if silver_too else []) + ["late/per_minute", GOLD]
-        (table,) = owned(self.lake, BRONZE)
-        intend_reset(table, {p: ResetTarget() for p in paths}, NOON, why="a test")
-        Resets(table).carry_out(owned(self.lake, *paths), NOON)
+        control = self.owned_control()
+        reset_to(control, {p: ResetTarget() for p in paths}, NOON)
+        Resets(control).carry_out(owned(self.lake, *paths), NOON)
+
+    def owned_control(self) -> ControlTable:
+        (table,) = owned(self.lake, DECISIONS)
+        return ControlTable(table)
 
     # What people do
 

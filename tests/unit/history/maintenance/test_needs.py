@@ -14,8 +14,7 @@ from deltalake import DeltaTable
 from headgate.history.maintenance.retention_context import NotLevelError
 from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.errors import ResetOpenError, SavepointError
-from headgate.history.savepoints.rebuilds import DOCUMENT
-from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.resets import Resets, ResetTarget
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import delete_savepoint
@@ -24,10 +23,11 @@ from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.arrow import stage_arrow
+from headgate.lake.tables.decisions import DECISIONS
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import list_log
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from tests.support.decisions import append, control_of, reset_to
 from tests.support.failing import passing
 from tests.unit.history.maintenance.conftest import (
     BUILT,
@@ -37,11 +37,10 @@ from tests.unit.history.maintenance.conftest import (
     all_rows,
     compacted,
     maintain,
-    owned,
     table,
     vacuumed,
 )
-from tests.unit.history.savepoints.conftest import add_batch, begin, take
+from tests.unit.history.savepoints.conftest import add_batch, begin, here, take
 from tests.unit.insight.ledger.conftest import NOON, Lake, bronze, silver
 
 pytestmark = pytest.mark.usefixtures("short_logs")
@@ -199,12 +198,10 @@ def names(lake: Lake, path: str, after: int) -> list[str]:
 def test_a_table_that_is_built_anew_reads_what_is_left(maintained: tuple[Lake, Before]) -> None:
     lake, before = maintained
     assert list_log(lake.layout.storage.at("silver/good")).oldest > 10
-    held = table(lake, "bronze/events")
-    held.fence(99)
-    gold = table(lake, "gold/per_minute")
+    control, gold = control_of(lake.layout.storage, "tiny", 99), table(lake, "gold/per_minute")
     gold.fence(99)
-    intend_reset(held, {"gold/per_minute": ResetTarget()}, NOON, why="a test")
-    Resets(held).carry_out([gold], NOON)
+    reset_to(control, {"gold/per_minute": ResetTarget()}, NOON)
+    Resets(control).carry_out([gold], NOON)
     upstream = table(lake, "silver/good")
     found = batches(upstream, 0, 12)
     assert (found[0].state.from_n, found[-1].state.n) == (0, 12)
@@ -233,35 +230,32 @@ def test_a_rebuild_keeps_its_files_and_the_batches_that_it_has_to_read(fill: Fil
     assert rebuilt.storage.exists(file.path)
     assert report["gold/per_minute"].kept["rebuilt"].files == 1
     assert batches(table(lake, "silver/good"), 2, 6)
-    lake.layout.storage.remove(DOCUMENT)
+    reset_to(control_of(lake.layout.storage, "tiny"), {}, NOON)  # the rebuild is void
     vacuumed(lake, now=datetime.now(UTC) + TOMORROW)
     assert not rebuilt.storage.exists(file.path)
 
 
 def test_nothing_is_touched_while_a_reset_is_open(fill: Fill) -> None:
     lake = fill(4)
-    held = owned(lake, "bronze/events")[0]
-    intend_reset(held, {"silver/good": ResetTarget()}, NOON, why="restore of savepoint s1")
+    targets = {"silver/good": ResetTarget()}
+    reset_to(lake.control, targets, NOON, why="restore of savepoint s1")
     for act in (compacted, vacuumed):
         with pytest.raises(ResetOpenError, match=r"restore of savepoint s1\): silver/good") as e:
             act(lake)
         assert "headgate run PIPELINE --once" in e.value.remedy
 
 
-@pytest.mark.long
-def test_an_intent_goes_with_the_log_when_all_have_done_it(fill: Fill) -> None:
+def test_decisions_stay_when_the_log_that_had_them_goes(fill: Fill) -> None:
     lake = fill(4)
-    held, gold = (owned(lake, p)[0] for p in ("bronze/events", "gold/per_minute"))
-    intend_reset(held, {"gold/per_minute": ResetTarget()}, NOON, why="a test")
-    Resets(held).carry_out([gold], NOON)
-    for n in range(1, 5):
-        rows_ = [{"window_start": NOON + timedelta(minutes=n), "events": 1}]
-        counts = {"pairs": 2, "folded": 1, "late": 1, "final": 1}
-        lake.commit("gold/per_minute", n, rows_, counts)
-    asked = BronzePayload.of(held.refresh()).reset_commit
-    for n in range(5, 12):
-        add_batch(lake, n)
+    for _ in range(12):
+        append(lake.control, "drain", {}, here(lake), NOON)
+    reset_to(lake.control, {"gold/per_minute": ResetTarget()}, NOON)
+    gold = table(lake, "gold/per_minute")
+    Resets(lake.control).carry_out([gold], NOON)
+    decided = lake.control.known
+    reader = control_of(lake.layout.storage, "tiny")
     maintain(lake)
-    assert list_log(lake.layout.storage.at("bronze/events")).oldest > asked
-    assert Resets(table(lake, "bronze/events")).intent is None
-    restore_savepoint(lake.layout, lake.pipeline, take(lake), 99, NOON)
+    assert list_log(lake.layout.storage.at(DECISIONS)).oldest > 12
+    assert len(live_files(table(lake, DECISIONS).handle)) == 1
+    for each in (reader, control_of(lake.layout.storage, "tiny")):
+        assert each.refresh() == decided

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from headgate.history.maintenance.retention_context import RetentionContext, read_context
-from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.replay import Replay
-from headgate.lake.tables.state import Payload
+from headgate.lake.tables.decisions import REPLAY
+from tests.support.decisions import append
 from tests.support.lake import Lake
 from tests.support.several_sources import two_sources as _two_sources
 
@@ -47,11 +44,11 @@ def test_steps_end_at_the_replays_of_their_own_source(
     two_sources: Lake, context: RetentionContext
 ) -> None:
     bronze = two_sources.runtime.bronze["clicks"].table
+    document = {"source": "clicks", "rows": 1, "reason": "a test"}
+    now, at = two_sources.clock(), two_sources.runtime.position()
+    append(two_sources.runtime.control, REPLAY, document, at, now)
     held = bronze.refresh()
-    payload: Payload = replace(
-        BronzePayload.of(held), replays=(Replay("r1", held.n + 1, 1, "a test"),)
-    )
-    bronze.commit(held.advanced_to(held.n + 1, two_sources.clock(), payload).counting({}))
+    bronze.commit(held.advanced_to(held.n + 1, now).counting({}))
     context = read_context(two_sources.layout, two_sources.pipeline)
     assert context.boundaries("silver/seen") == context.boundaries("bronze/clicks") == (1, 2)
     assert context.boundaries("silver/paid") == ()

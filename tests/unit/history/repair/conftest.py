@@ -67,7 +67,7 @@ class Lake(support.Lake):
         return self
 
     def catch_up_silver(self) -> None:
-        self.runtime.stages.catch_up(("silver",), NOW, None, ())
+        self.runtime.stages.catch_up(("silver",), NOW, None, (), self.runtime.resets.generation)
 
     def folder(self, path: str) -> Path:
         return Path(self.layout.storage.uri(path))

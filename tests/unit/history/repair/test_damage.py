@@ -17,12 +17,13 @@ from headgate.declaration.model import Pipeline, Publication
 from headgate.history.repair.apply import apply
 from headgate.history.repair.examine import examine
 from headgate.history.repair.plan import CannotRepairError, Plan
-from headgate.history.savepoints.resets import ResetTarget, intend_reset
+from headgate.history.savepoints.resets import ResetTarget
 from headgate.lake.tables.agreement import require_agreement, states_of
-from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.decisions import DECISIONS
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.table import Table
 from tests.support.damage import HARMS, harm
+from tests.support.decisions import reset_to
 from tests.support.rounds import some
 from tests.unit.history.repair.conftest import (
     ASIDE,
@@ -223,17 +224,15 @@ def test_what_the_end_of_bronze_may_have_had_is_said(lake: Lake, tmp_path: Path,
 
 
 @of_two
-def test_bronze_has_lost_that_it_went_back(lake: Lake, tmp_path: Path) -> None:
+def test_the_decision_that_tables_go_back_is_lost(lake: Lake, tmp_path: Path) -> None:
     """What the tables hold may come from other batches than those that bronze has now."""
-    bronze = lake.tables[BRONZE]
-    intend_reset(
-        bronze, dict.fromkeys(BUILT, ResetTarget()), NOW, why="by hand", reread=ResetTarget()
-    )
+    reset_to(lake.runtime.control, dict.fromkeys((BRONZE, *BUILT), ResetTarget()), NOW)
+    decided = lake.tables[DECISIONS].refresh()
+    assert decided.generation == 1
     lake.open()
     lake.run()
     before = lake.all_rows()
-    first = BronzePayload.of(lake.tables[BRONZE].refresh()).reset_commit
-    for entry in lake.entries(BRONZE)[first:]:
+    for entry in lake.entries(DECISIONS)[decided.data_commit :]:
         harm(entry, "missing")
     assert set(lake.examine(tmp_path / "look").targets) == set(BUILT)
     repaired(lake, tmp_path)
@@ -338,7 +337,7 @@ def test_an_unfinished_reset_is_finished_or_its_table_is_rebuilt(
     lake.run(2)
     before = lake.all_rows()
     targets = {path: savepoint.tables[path].target for path in (GOLD[0], LATE[0])}
-    intend_reset(lake.tables[BRONZE], targets, NOW, why="by hand")
+    reset_to(lake.runtime.control, targets, NOW)
     if is_damaged:
         (file,) = (f for f in lake.data_files(GOLD[0]) if "0-5-" in str(f))
         harm(file, "flipped")

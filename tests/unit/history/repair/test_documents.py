@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from headgate.flow.gates.documents import Hold, Release
-from headgate.flow.operations.requests import request_operation
 from headgate.flow.publish.sinks.letters import Letter
 from headgate.flow.sources.loading import LoadPlan
-from headgate.history.loads.requests import LoadRequest
 from headgate.history.repair.documents import damaged_documents
-from headgate.history.replay.requests import ReplayRequest
-from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.lake.control.driver_reports import Failure
+from headgate.lake.control.requests import send_request
 from headgate.lake.storage.documents import encoded, write_document
 from headgate.lake.storage.layout import Layout
 from tests.unit.history.repair.conftest import NOW
@@ -23,9 +20,6 @@ from tests.unit.history.repair.conftest import NOW
 PLAN = LoadPlan({"sequence": 0}, {"sequence": 3}, "landing files", "files")
 VALUES = {
     "failure": Failure(1, "why", "what to do", NOW),
-    "rebuild": Rebuild("_headgate/rebuild/7", 1, {"gold/sales": "digest"}, "by hand", NOW),
-    "replay": ReplayRequest("id", "events", 0, 0, 3, "a person", NOW),
-    "loads/l1/load": LoadRequest("l1", "events", PLAN, "a person", NOW),
     "dead_letters/out/id": Letter("id", b"body", {}, "refused", 1, NOW),
     "gates/sales.held": Hold("sales", 1, 2, NOW, NOW, ()),
     "gates/sales.rebuild.release": Release(2, "a person", "reason", NOW),
@@ -50,9 +44,9 @@ def test_a_document_that_lacks_a_field(layout: Layout, name: str) -> None:
 
 
 def test_a_request_has_its_id_in_its_name(layout: Layout) -> None:
-    path = request_operation(layout, "drain", {}, NOW).path
+    path = send_request(layout, "drain", {}, NOW).path
     assert found(layout) == {}
-    write_document(layout.storage, path, {"name": "drain", "at": NOW.isoformat()})
+    write_document(layout.storage, path, {"kind": "drain", "at": NOW.isoformat()})
     assert found(layout) == {
         path: "the document is damaged (Object missing required field `document`)"
     }
@@ -60,6 +54,6 @@ def test_a_request_has_its_id_in_its_name(layout: Layout) -> None:
 
 def test_other_documents_may_have_any_fields(layout: Layout) -> None:
     """A source keeps documents of its own beside a load, and a gate has its requests."""
-    for name in ("loads/l1/other", "gates/sales.retry", "status-fused", "anything"):
+    for name in ("loads/l1/folder", "gates/sales.retry", "status-fused", "anything"):
         write_document(layout.storage, Layout.document(name), {})
     assert found(layout) == {}

@@ -13,7 +13,6 @@ from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create_savepoint
-from headgate.lake.storage.documents import DamagedDocumentError
 from headgate.lake.storage.layout import Layout
 from tests.support.damage import harm
 from tests.unit.history.repair.conftest import BRONZE, FILES, GOLD, NOW, Lake
@@ -92,22 +91,6 @@ def test_what_has_to_be_requested_again(lake: Lake, tmp_path: Path, gone: str | 
     harm(lake.data_files(BRONZE)[-1], "flipped")
     way = lake.examine(tmp_path, lambda *_: gone).way_back
     assert "a replay, load, drain or backfill since then has to be requested again" in way
-
-
-def test_the_request_of_a_load_is_damaged_too(lake: Lake, tmp_path: Path) -> None:
-    good = take(lake, 1)
-    lake.run(1)
-    harm(lake.data_files(BRONZE)[-1], "flipped")
-    request = Path(lake.layout.storage.uri(Layout.document("loads/l1/load")))
-    request.parent.mkdir(parents=True)
-    request.write_text("{")
-    way = refused(lake, tmp_path).way_back
-    assert way.startswith(f"first move away {request}, which is damaged, too; then, if there is a")
-    lake.epoch += 1
-    with pytest.raises(DamagedDocumentError):
-        restore_savepoint(lake.layout, lake.pipeline, good, lake.epoch, NOW, reread=True)
-    request.rename(tmp_path / "load.json")
-    restore_savepoint(lake.layout, lake.pipeline, good, lake.epoch, NOW, reread=True)
 
 
 def test_the_source_no_longer_has_the_rest(lake: Lake, tmp_path: Path) -> None:

@@ -2,66 +2,78 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from headgate.history.replay.requests import (
-    ReplayRequest,
+    ReplayDocument,
     ReplayWaitsError,
-    remove_replay,
     request_replay,
     requested_copies,
     require_no_replay,
     waiting_replay,
 )
+from headgate.history.savepoints.resets import ResetTarget
+from headgate.lake.control.requests import remove_request, send_request
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.replay import Replay
-from headgate.lake.tables.state import State
+from headgate.lake.tables.decisions import REPLAY, ControlTable
+from tests.support.decisions import append, at, control_of, reset_to
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 COPIES = pa.table({"value": [b"{}", b"[]"]})
-REQUEST = ReplayRequest("r1", "events", generation=2, before=1, rows=2, reason="by hand", at=NOON)
-EARLIER = Replay("r0", 3, 1, "by hand")
+DOCUMENT = ReplayDocument("events", generation=0, before=1, rows=2, reason="by hand")
 
 
-def bronze(*replays: Replay, generation: int = 2) -> State:
-    return State(BronzePayload(replays=replays), generation=generation)
+@pytest.fixture
+def control(layout: Layout) -> ControlTable:
+    return control_of(layout.storage, "shop")
 
 
 def test_a_request_waits_with_its_copies_until_it_is_removed(layout: Layout) -> None:
     require_no_replay(layout)
-    request_replay(layout, REQUEST, COPIES)
-    assert waiting_replay(layout) == REQUEST
-    assert requested_copies(layout, REQUEST) == COPIES
+    send_request(layout, "drain", {}, NOON)
+    request = request_replay(layout, "r1", DOCUMENT, COPIES, NOON)
+    assert waiting_replay(layout) == request
+    assert ReplayDocument.of(request) == DOCUMENT
+    assert requested_copies(layout, request) == COPIES
     with pytest.raises(ReplayWaitsError, match="a replay of 2 records waits for a driver since"):
-        request_replay(layout, replace(REQUEST, id="r2"), COPIES)
-    assert waiting_replay(layout) == REQUEST
-    remove_replay(layout, REQUEST)
+        request_replay(layout, "r2", DOCUMENT, COPIES, NOON)
+    assert waiting_replay(layout) == request
+    remove_request(layout, request)
     require_no_replay(layout)
     with pytest.raises(FileNotFoundError):
-        requested_copies(layout, REQUEST)
+        requested_copies(layout, request)
 
 
-def test_whoever_removes_an_earlier_request_leaves_the_one_that_waits(layout: Layout) -> None:
-    request_replay(layout, REQUEST, COPIES)
-    remove_replay(layout, replace(REQUEST, id="r0"))
-    assert waiting_replay(layout) == REQUEST
-    assert requested_copies(layout, REQUEST) == COPIES
+def decided(control: ControlTable, source: str = "events", id_: str | None = None) -> None:
+    document = {"source": source, "generation": 0, "before": 0, "rows": 1, "reason": ""}
+    append(control, REPLAY, document, at(events=3, refunds=3), NOON, request=id_)
 
 
-@pytest.mark.parametrize(
-    ("state", "is_done", "is_void"),
-    [
-        (bronze(EARLIER), False, False),
-        (bronze(), False, True),  # went back to before the earlier replay
-        (bronze(EARLIER, Replay("r9", 4, 1, "by hand")), False, True),  # another one came first
-        (bronze(EARLIER, generation=3), False, True),  # was reset
-        (bronze(EARLIER, Replay("r1", 4, 2, "by hand")), True, True),
-    ],
-)
-def test_bronze_says_what_became_of_a_request(state: State, is_done: bool, is_void: bool) -> None:
-    assert (REQUEST.is_done(state), REQUEST.is_void(state)) == (is_done, is_void)
+def test_one_after_as_many_replays_as_it_knew_of_is_carried_out(control: ControlTable) -> None:
+    decided(control, "refunds")
+    assert DOCUMENT.is_void(control.known), "the earlier replay was taken back"
+    decided(control)
+    assert not DOCUMENT.is_void(control.known)
+    decided(control, "refunds")
+    append(control, "drain", {}, at(events=3), NOON)
+    assert not DOCUMENT.is_void(control.known), "that is of another source"
+    decided(control)
+    assert DOCUMENT.is_void(control.known), "another one came first"
+
+
+@pytest.mark.parametrize("more", [{}, {"back_to": {"events": None}}])
+def test_one_from_before_a_reset_is_void(control: ControlTable, more: dict[str, Any]) -> None:
+    decided(control)
+    reset_to(control, {"gold/sales": ResetTarget()}, NOON, **more)
+    assert DOCUMENT.is_void(control.refresh())
+
+
+def test_a_replay_is_known_by_the_id_of_its_request(control: ControlTable) -> None:
+    decided(control, id_="r1")
+    (replay,) = control.known.replays_of("events")
+    assert (replay.request, replay.n, replay.rows) == ("r1", 4, 1)
+    assert control.known.replays_of("refunds") == ()

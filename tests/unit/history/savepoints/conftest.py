@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from headgate.declaration.load import load
-from headgate.history.savepoints.rebuilds import FOLDER, Rebuild, record_rebuild
+from headgate.history.savepoints.rebuilds import FOLDER, Rebuild, decide_rebuild
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create_savepoint
-from headgate.lake.tables.table import Table
+from headgate.lake.tables.decisions import Position, position_of
 from tests.support.copies import put
 from tests.unit.insight.ledger.conftest import DECLARATION, NOON, Lake, bronze, late, silver
 
@@ -53,16 +53,21 @@ def take(lake: Lake, minutes: int = 0) -> Savepoint:
     return create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=minutes))
 
 
+def here(lake: Lake) -> Position:
+    """The position of the only source now."""
+    return position_of({"events": lake.table("bronze/events")})
+
+
 def begin(lake: Lake, paths: Iterable[str]) -> Rebuild:
     """A rebuild of some tables that has not processed anything yet."""
-    generation = Table(lake.layout.storage, "bronze/events", pipeline="tiny").refresh().generation
+    generation = lake.control.refresh().generation
     definitions = {path: lake.pipeline.definitions[path] for path in paths}
-    rebuild = Rebuild(f"{FOLDER}/7", generation + 1, definitions, "asked for by hand", NOW)
+    rebuild = Rebuild(f"{FOLDER}/7", generation + 1, definitions, "asked for by hand")
     for path, definition in definitions.items():
         schema = pa.schema(lake._tables[path].handle.schema().to_arrow())
         table = rebuild.table(lake.layout, "tiny", path)
         table.create(schema, definition, time_column="time", generation=generation + 1)
-    record_rebuild(lake.layout, rebuild)
+    decide_rebuild(lake.control, rebuild, here(lake), NOW)
     return rebuild
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.history.savepoints.clone import clone_savepoint
-from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.resets import Resets, ResetTarget
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.table import Table
+from tests.support.decisions import control_of, reset_to
 from tests.unit.history.maintenance.conftest import compacted, owned
 from tests.unit.history.savepoints.conftest import NOW, add_batch, take
 from tests.unit.insight.ledger.conftest import DECLARATION, SCHEMAS, Lake
@@ -41,11 +42,12 @@ def test_a_copy_has_the_batches_of_a_silver_table_that_no_gold_table_reads(
     compacted(lake)
     tables = {table.name: table for table in owned(lake)}
     bronze = tables["bronze/events"]
-    intend_reset(bronze, {"silver/side": ResetTarget()}, NOW, why="a full refresh")
-    Resets(bronze).carry_out(tables.values(), NOW)
+    control = control_of(lake.layout.storage, "tiny", bronze.epoch)
+    reset_to(control, {"silver/side": ResetTarget()}, NOW)
+    Resets(control).carry_out(tables.values(), NOW)
     process(tables["silver/side"], range(1, 3))
     savepoint = take(lake)
-    assert savepoint.n == 2
+    assert savepoint.sources["events"].n == 2
     there = Layout.of(str(tmp_path / "copy"), "tiny")
     clone_savepoint(lake.layout, savepoint, there)
     read, copied = (

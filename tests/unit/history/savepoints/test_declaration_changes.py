@@ -19,6 +19,7 @@ from headgate.history.savepoints.declaration_changes import (
     worst_action,
 )
 from tests.support.readings import declare
+from tests.support.several_sources import several_sources
 
 BRONZE, CLEAN, STRONG = "bronze/raw", "silver/clean", "silver/strong"
 MINUTE, SLIDING, BANDS = "gold/per_minute", "gold/sliding", "gold/bands"
@@ -255,6 +256,21 @@ def test_a_source_of_another_name_is_a_refusal(before: Pipeline, tmp_path: Path)
     assert found["bronze/orders"].reasons == (
         "its source was called raw: use that name again, or run under another root",
     )
+
+
+def test_a_source_more_is_new(before: Pipeline, tmp_path: Path) -> None:
+    """It has a bronze table of its own. A source that is removed leaves its tables as they are."""
+    text = before.text
+    source = text[text.index("  raw:\n") : text.index("silver:\n")]
+    more = text.replace("silver:\n", source.replace("  raw:\n", "  orders:\n") + "silver:\n", 1)
+    (tmp_path / "readings.yml").write_text(more)
+    with several_sources():
+        after = load(tmp_path / "readings.yml")
+    found = plans(before, after)
+    assert found["bronze/orders"].action == "new"
+    assert {plan.action for path, plan in found.items() if "orders" not in path} == {"resume"}
+    back = plans(after, before)
+    assert {path for path, plan in back.items() if plan.action == "left"} == {"bronze/orders"}
 
 
 def test_a_table_that_comes_and_one_that_goes(before: Pipeline, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,15 +14,18 @@ from headgate.driver.stages import Stages
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.rebuilds import publish_rebuild
-from headgate.history.savepoints.resets import Resets, intend_reset
+from headgate.history.savepoints.resets import Resets, ResetTarget
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.errors import FencedError, LogGapError
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
+from tests.support.decisions import append, control_of, reset_to, resets_of
 from tests.support.failing import dying
-from tests.unit.history.savepoints.conftest import NOW, add_batch, begin, take
+from tests.unit.history.savepoints.conftest import NOW, add_batch, begin, here, take
 from tests.unit.insight.ledger.conftest import SCHEMAS, Lake, bronze, silver
 
 BRONZE, QUARANTINE, SILVER = "bronze/events", "quarantine/events", "silver/good"
@@ -37,6 +39,21 @@ def tables(lake: Lake, epoch: int = 0) -> dict[str, Table]:
     for table in found.values() if epoch else ():
         table.fence(epoch)
     return found
+
+
+def control(lake: Lake, epoch: int = 0) -> ControlTable:
+    """The decisions as another process sees them. With an epoch, it fences them first."""
+    return control_of(lake.layout.storage, "tiny", epoch)
+
+
+def fenced(lake: Lake, epoch: int) -> ControlTable:
+    """The decisions of a process that has fenced every table."""
+    tables(lake, epoch)
+    return control(lake, epoch)
+
+
+def resets(lake: Lake) -> Resets:
+    return resets_of(lake.layout.storage, "tiny")
 
 
 def offsets(lake: Lake, path: str, column: str) -> set[int]:
@@ -90,12 +107,12 @@ def test_what_a_savepoint_of_half_a_restore_gives_back_can_go_on(lake: Lake) -> 
     with dying("reset.intended"):
         restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     seen = tables(lake)
-    Resets(seen[BRONZE]).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
+    resets(lake).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
     try:
         torn = take(lake, 1)
     except HeadgateError:
         return
-    Resets(seen[BRONZE]).carry_out([seen[LATE], seen[GOLD]], NOW)
+    resets(lake).carry_out([seen[LATE], seen[GOLD]], NOW)
     restore_savepoint(lake.layout, lake.pipeline, torn, 8, NOW)
     counts = {"read": 3, "duplicate": 0, "differing": 0}
     lake.commit(BRONZE, 4, [bronze(12), bronze(13), bronze(14)], counts)
@@ -116,7 +133,9 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
     job.pipeline, job.graph = lake.pipeline, graph_of(lake.pipeline)
     job.rebuild = job._rebuilt = None
     stages._graph = job.graph
-    job._current, job.stages, job.resets = own, stages, Resets(own[BRONZE])
+    stages._control, stages._anew = control(lake), frozenset()
+    job.control, job.resets = control(lake), resets(lake)
+    job._current, job.stages = own, stages
     job._written = {path: own[path] for path in (QUARANTINE, SILVER)}
     job.create = job.require_declared = lambda: None
     return cast(PipelineRuntime, job)
@@ -124,13 +143,13 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
 
 def test_a_job_that_runs_ends_when_a_paused_restore_asks_for_resets(lake: Lake) -> None:
     """The restore was paused after its fences for longer than its lease, and silver's job took over
-    its own tables. The intent is not refused, because the restore still owns bronze."""
+    its own tables. The decision is not refused, because the restore still owns the decisions."""
     savepoint = take(lake)
     add_batch(lake, 3)
-    paused = tables(lake, 7)
+    paused = fenced(lake, 7)
     job = job_of_silver(lake)
     job.open(8, NOW)
-    intend_reset(paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id)
+    reset_to(paused, savepoint.targets(), NOW)
     with pytest.raises(FencedError, match="requested a reset"):
         job.catch_up(NOW)
     assert job.resets.awaits(tables(lake)[SILVER])
@@ -144,13 +163,12 @@ def test_a_gap_behind_a_reset_that_is_asked_for_is_no_damage(lake: Lake) -> None
     """The restore takes bronze back after the job has read the generation and before its step."""
     savepoint = take(lake)
     add_batch(lake, 3)
-    paused = tables(lake, 7)
+    paused = fenced(lake, 7)
     job: Any = job_of_silver(lake)
     job.open(8, NOW)
 
     def step(*_: object) -> None:
-        targets = savepoint.targets()
-        intend_reset(paused[BRONZE], targets, NOW, why="a restore", reread=savepoint.bronze.target)
+        reset_to(paused, {BRONZE: savepoint.bronze["events"].target, **savepoint.targets()}, NOW)
         raise LogGapError("batches 3 to 3 are not in the table's log", "headgate repair")
 
     job.stages.silver["events"].catch_up = step
@@ -170,26 +188,53 @@ def test_a_gap_where_nothing_goes_back_is_damage(lake: Lake) -> None:
         job.catch_up(NOW)
 
 
-def test_quarantine_never_goes_back_behind_silver(lake: Lake) -> None:
-    """The same, a moment earlier: silver's job has handled resets of quarantine but not yet of
+def test_quarantine_never_goes_back_behind_silver(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same, a moment earlier: silver's job has looked for resets of quarantine but not yet of
     silver. Otherwise the next start loses what was quarantined from batch 3 on."""
     savepoint = take(lake)
     add_batch(lake, 3)
-    paused = tables(lake, 7)
+    paused = fenced(lake, 7)
     own = tables(lake)
     for path in (QUARANTINE, SILVER):
         own[path].fence(8)
+    job, look = resets(lake), own[QUARANTINE].refresh
+    reset_to(paused, savepoint.targets(), NOW)
+    job.carry_out([own[QUARANTINE], own[SILVER]], NOW)
 
-    def looked_after() -> Iterator[Table]:
-        yield own[QUARANTINE]
-        intend_reset(
-            paused[BRONZE], savepoint.targets(), NOW, why="a restore", savepoint=savepoint.id
-        )
-        yield own[SILVER]
+    def looked_at() -> State:
+        state = look()
+        if paused.known.generation == 1:
+            reset_to(paused, savepoint.targets(), NOW)
+        return state
 
-    resets = Resets(own[BRONZE])
-    resets.carry_out(looked_after(), NOW)
-    assert resets.awaits(own[QUARANTINE]) == resets.awaits(own[SILVER])
+    monkeypatch.setattr(own[QUARANTINE], "refresh", looked_at)
+    job.carry_out([own[QUARANTINE], own[SILVER]], NOW)
+    assert paused.known.generation == 2
+    assert job.awaits(own[QUARANTINE]) == job.awaits(own[SILVER])
+
+
+def test_bronze_goes_back_though_a_restore_without_bronze_followed(lake: Lake) -> None:
+    """The restore with bronze died after its decision. Its row says that bronze went back."""
+    savepoint = take(lake)
+    add_batch(lake, 3)
+    with dying("reset.intended"):
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW, reread=True)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 8, NOW)
+    seen = tables(lake)
+    assert {seen[path].refresh().n for path in (BRONZE, QUARANTINE, SILVER, LATE, GOLD)} == {2}
+
+
+def test_a_table_that_an_older_reset_names_is_torn(lake: Lake) -> None:
+    """A rebuild of silver was published after the reset of gold was decided."""
+    owner = control(lake, 7)
+    reset_to(owner, {GOLD: ResetTarget(), LATE: ResetTarget()}, NOW)
+    reset_to(owner, {SILVER: ResetTarget()}, NOW)
+    seen = tables(lake, 7)
+    resets(lake).carry_out([seen[SILVER]], NOW)
+    with pytest.raises(HeadgateError, match=LATE):
+        take(lake, 1)
 
 
 @pytest.mark.slow
@@ -201,7 +246,7 @@ def test_a_restore_brings_all_tables_back_though_an_older_one_is_half_done(lake:
     with dying("reset.intended"):
         restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     seen = tables(lake)
-    Resets(seen[BRONZE]).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
+    resets(lake).carry_out([seen[QUARANTINE], seen[SILVER]], NOW)
     lake.commit(SILVER, 3, [silver(10), silver(11)], {"silver": 2})
     restore_savepoint(lake.layout, lake.pipeline, savepoint, 8, NOW)
     assert {tables(lake)[path].refresh().n for path in (QUARANTINE, SILVER, LATE, GOLD)} == {2}
@@ -215,8 +260,34 @@ def test_a_table_that_is_not_declared_goes_with_the_bronze_it_was_built_from(lak
     old.commit(old.refresh().advanced_to(2, NOW))
     seen = tables(lake, 7)
     rebuild = begin(lake, SCHEMAS.keys() - {FILES})
-    resets = Resets(seen[BRONZE])
-    assert publish_rebuild(lake.layout, lake.pipeline, rebuild, resets, NOW)
-    resets.carry_out(seen.values(), NOW)
+    place, owner, job = (lake.layout, lake.pipeline, rebuild), control(lake, 7), resets(lake)
+    assert publish_rebuild(*place, owner, job, here(lake), NOW)
+    job.carry_out(seen.values(), NOW)
     assert seen[BRONZE].refresh().n == seen[SILVER].refresh().n == 0
     assert seen[path].refresh().n == 0
+
+
+def test_an_operation_that_is_decided_while_a_savepoint_is_taken_is_not_part_of_it(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may lie beyond the batches of the savepoint. After a restore with bronze, it must not take
+    place after another batch of the same number."""
+    driver = control(lake, 7)
+    append(driver, "drain", {}, here(lake), NOW)
+    look = Table.refresh
+
+    def looked_at(table: Table) -> State:
+        state = look(table)
+        if table.name == BRONZE:
+            monkeypatch.setattr(Table, "refresh", look)
+            add_batch(lake, 3)
+            append(driver, "drain", {}, here(lake), NOW)
+        return state
+
+    monkeypatch.setattr(Table, "refresh", looked_at)
+    savepoint = take(lake)
+    assert control(lake).refresh().last == 2
+    assert (savepoint.decision, savepoint.bronze["events"].n) == (1, 2)
+    restore_savepoint(lake.layout, lake.pipeline, savepoint, 8, NOW, reread=True)
+    (left,) = control(lake).refresh().operations_of("events")
+    assert (left.number, left.n) == (1, 2)

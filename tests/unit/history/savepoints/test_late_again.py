@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,11 @@ from headgate.flow.operations.late_replay import replay_document
 from headgate.history.savepoints.declaration_changes import late_again
 from headgate.history.savepoints.declarations import keep_declaration
 from headgate.history.savepoints.deployment import deployment_of
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.tables.decisions import Operation
+from tests.support.decisions import append
 from tests.unit.cli.conftest import Ask
 from tests.unit.cli.conftest import ask as _ask
+from tests.unit.history.savepoints.conftest import NOW, here
 from tests.unit.insight.ledger.conftest import DECLARATION, Lake
 
 ask = _ask
@@ -85,10 +86,8 @@ def test_a_bronze_that_is_read_again_has_no_replays_but_those_of_loads(tmp_path:
 def test_a_plan_says_it_and_names_the_command(tmp_path: Path, ask: Ask) -> None:
     lake = Lake(tmp_path / "lake", declare(tmp_path / "tiny.yml"))
     keep_declaration(lake.layout, lake.pipeline)
-    bronze = lake.table("bronze/events")
-    state = bronze.refresh()
-    payload = replace(BronzePayload.of(state), operations=asked(AMOUNT, AMOUNT))
-    bronze.commit(replace(state, payload=payload))
+    for replay in asked(AMOUNT, AMOUNT):
+        append(lake.control, replay.name, replay.document, here(lake), NOW)
     arguments = ("plan", lake.pipeline.file, "--root", tmp_path / "lake")
     assert "late again" not in ask(*arguments)[1]
     found = deployment_of(lake.layout, declare(tmp_path / "tiny.yml", OTHER))

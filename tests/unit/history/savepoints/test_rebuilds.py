@@ -17,33 +17,35 @@ from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.late_replay import replay_document
 from headgate.history.savepoints import rebuilds
 from headgate.history.savepoints.rebuilds import (
-    DOCUMENT,
     FOLDER,
+    Rebuild,
     begun_rebuild,
     continued_rebuild,
     publish_rebuild,
     rebuild_targets,
 )
-from headgate.history.savepoints.resets import Resets, ResetTarget, intend_reset
+from headgate.history.savepoints.resets import ResetTarget
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.store import create_savepoint
-from headgate.lake.storage.documents import DamagedDocumentError
 from headgate.lake.tables.errors import FencedError, LogGapError
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.table import Table
+from tests.support.decisions import reset_to
 from tests.support.failing import dying
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import WIDE, declared
 from tests.support.lake import Lake as EngineLake
-from tests.unit.history.savepoints.conftest import NOW, add_batch, begin, take
+from tests.unit.history.savepoints.conftest import NOW, add_batch, begin, here, take
 from tests.unit.history.savepoints.test_found import (
     BRONZE,
     GOLD,
     LATE,
     SILVER,
+    control,
     job_of_silver,
+    resets,
     tables,
 )
 from tests.unit.insight.ledger.conftest import Lake
@@ -54,12 +56,18 @@ BUILT = (SILVER, LATE, GOLD)
 def process(lake: Lake, n: int, *paths: str, rows: int = 0) -> None:
     """Let the rebuild of some tables process bronze up to a batch. The tables have no files, which
     does not matter to the code that publishes them."""
-    rebuild = begun_rebuild(lake.layout, tables(lake)[BRONZE].refresh().generation)
+    rebuild = begun_rebuild(control(lake).refresh())
     assert rebuild is not None
     for path in paths:
         table = rebuild.table(lake.layout, "tiny", path)
         table.epoch = table.refresh().epoch
         table.commit(table.state.advanced_to(n, NOW).counting({"rows": rows}))
+
+
+def publish(lake: Lake, rebuild: Rebuild, epoch: int = 8) -> bool:
+    """Publish a rebuild as bronze's job does, whose tables are fenced with an epoch."""
+    place, owner = (lake.layout, lake.pipeline, rebuild), control(lake, epoch)
+    return publish_rebuild(*place, owner, resets(lake), here(lake), NOW)
 
 
 def count(lake: Lake, path: str) -> int:
@@ -150,7 +158,7 @@ def test_a_version_that_its_gate_let_pass_is_not_published_without_a_held_operat
 
 
 def test_it_is_published_although_its_bronze_has_no_operations(lake: Lake) -> None:
-    """A new bronze begins without operations: those of the former one are not repeated."""
+    """A rebuilt bronze has other batches: the operations of before are void for it."""
     rebuild = begin(lake, (BRONZE, *BUILT, "quarantine/events"))
     process(lake, 1, SILVER, GOLD)
     table = rebuild.table(lake.layout, "tiny", BRONZE)
@@ -227,27 +235,27 @@ def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> No
     process(lake, 2, *BUILT, rows=7)
     before = count(lake, GOLD)
     with dying("reset.intended"):
-        publish_rebuild(lake.layout, lake.pipeline, rebuild, Resets(tables(lake, 7)[BRONZE]), NOW)
+        publish(lake, rebuild, 7)
     assert count(lake, GOLD) == before > 0
     seen = tables(lake, 8)
-    resets = Resets(seen[BRONZE])
-    assert [p for p in seen if resets.awaits(seen[p])] == [GOLD, LATE, SILVER]
-    resets.carry_out(seen.values(), NOW)
+    job = resets(lake)
+    assert [p for p in seen if job.awaits(seen[p])] == [GOLD, LATE, SILVER]
+    job.carry_out(seen.values(), NOW)
     assert {seen[path].refresh().total["rows"] for path in BUILT} == {7}
-    assert begun_rebuild(lake.layout, seen[BRONZE].refresh().generation) is None
-    assert create_savepoint(lake.layout, lake.pipeline, NOW).n == 2
+    assert begun_rebuild(control(lake).refresh()) is None
+    assert create_savepoint(lake.layout, lake.pipeline, NOW).sources["events"].n == 2
 
 
 def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
     """Bronze's job publishes the rebuild; silver's job goes on with its new table in the same
     run."""
-    seen = tables(lake, 8)
+    tables(lake, 8)
     job: Any = job_of_silver(lake)
     job.open(9, NOW)
     job.rebuild = rebuild = begin(lake, BUILT)
     job._declared, job.bronze, job._rebuilt_tables = job.stages, {}, {}
     process(lake, 2, *BUILT, rows=7)
-    assert publish_rebuild(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    assert publish(lake, rebuild)
     job.catch_up(NOW)
     assert tables(lake)[SILVER].refresh().total["rows"] == 7
     assert job.rebuild is None
@@ -258,16 +266,23 @@ def test_a_restore_makes_it_void(lake: Lake) -> None:
     begin(lake, BUILT)
     add_batch(lake, 3)
     restore_savepoint(lake.layout, lake.pipeline, savepoint, 9, NOW)
-    assert begun_rebuild(lake.layout, tables(lake)[BRONZE].refresh().generation) is None
+    assert begun_rebuild(control(lake).refresh()) is None
 
 
 def test_it_is_not_continued_by_another_declaration(lake: Lake) -> None:
     rebuild = begin(lake, (LATE, GOLD))
-    assert continued_rebuild(lake.layout, lake.pipeline, 0) == rebuild
+    decisions = control(lake).refresh()
+    assert continued_rebuild(decisions, lake.pipeline) == rebuild
     definitions = {**lake.pipeline.definitions, GOLD: "another"}
-    assert (
-        continued_rebuild(lake.layout, replace(lake.pipeline, definitions=definitions), 0) is None
-    )
+    assert continued_rebuild(decisions, replace(lake.pipeline, definitions=definitions)) is None
+
+
+def test_a_later_rebuild_takes_the_place_of_an_earlier_one(lake: Lake) -> None:
+    begin(lake, (LATE, GOLD))
+    later = Rebuild(f"{FOLDER}/8", 1, {SILVER: "digest"}, "asked for by hand")
+    lake.control.refresh()
+    rebuilds.decide_rebuild(lake.control, later, here(lake), NOW)
+    assert begun_rebuild(control(lake).refresh()) == later
 
 
 def test_what_is_void_is_removed_and_what_is_under_way_stays(lake: Lake) -> None:
@@ -275,24 +290,15 @@ def test_what_is_void_is_removed_and_what_is_under_way_stays(lake: Lake) -> None
     storage = lake.layout.storage
     other = Table(storage, LATE, pipeline="tiny", log=f"{FOLDER}/3/{LATE}")
     other.create(lake._schema(LATE), "digest", time_column="time")
-    bronze = tables(lake, 8)[BRONZE]
-    rebuilds.remove_void_rebuilds(lake.layout, bronze, rebuild)
+    owner = control(lake, 8).table
+    rebuilds.remove_void_rebuilds(lake.layout, owner, rebuild)
     assert storage.folders(FOLDER) == ("7",)
     tables(lake, 9)
     with pytest.raises(FencedError):
-        rebuilds.remove_void_rebuilds(lake.layout, bronze, None)
+        rebuilds.remove_void_rebuilds(lake.layout, owner, None)
     assert storage.folders(FOLDER) == ("7",)
-    rebuilds.remove_void_rebuilds(lake.layout, tables(lake, 10)[BRONZE], None)
+    rebuilds.remove_void_rebuilds(lake.layout, control(lake, 10).table, None)
     assert storage.folders(FOLDER) == ()
-    assert begun_rebuild(lake.layout, 0) is None
-
-
-def test_a_damaged_document_is_an_error_and_no_rebuild(lake: Lake) -> None:
-    begin(lake, (LATE, GOLD))
-    storage = lake.layout.storage
-    storage.write(DOCUMENT, storage.read(DOCUMENT).replace(b"by hand", b"by mind"))
-    with pytest.raises(DamagedDocumentError, match=r"rebuild\.json"):
-        begun_rebuild(lake.layout, 0)
 
 
 def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: Lake) -> None:
@@ -300,31 +306,34 @@ def test_who_reads_batches_of_the_former_table_is_told_that_they_are_gone(lake: 
     rebuild = begin(lake, BUILT)
     process(lake, 2, *BUILT)
     seen = tables(lake, 8)
-    assert publish_rebuild(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
-    Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
+    assert publish(lake, rebuild)
+    resets(lake).carry_out(seen.values(), NOW)
     assert batches(seen[SILVER], 0, 2)
     with pytest.raises(LogGapError, match="batches 2 to 2"):
         batches(seen[SILVER], 1, 2)
 
 
-def test_it_waits_for_a_reset_that_is_open(lake: Lake) -> None:
+def test_a_reset_that_is_open_stays_open(lake: Lake) -> None:
+    """Silver's job has not carried it out when a rebuild of gold is published."""
+    reset_to(control(lake, 8), {SILVER: ResetTarget()}, NOW)
     rebuild = begin(lake, (LATE, GOLD))
-    process(lake, 2, LATE, GOLD)
-    seen = tables(lake, 8)
-    resets = Resets(seen[BRONZE])
-    intend_reset(seen[BRONZE], {SILVER: ResetTarget()}, NOW, why="a test")
-    assert not publish_rebuild(lake.layout, lake.pipeline, rebuild, resets, NOW)
-    assert resets.awaits(seen[SILVER])
+    process(lake, 2, LATE, GOLD, rows=7)
+    assert publish(lake, rebuild)
+    seen, job = tables(lake), resets(lake)
+    assert [p for p in seen if job.awaits(seen[p])] == [GOLD, LATE, SILVER]
+    job.carry_out(seen.values(), NOW)
+    found = [(seen[path].refresh().n, seen[path].state.generation) for path in (SILVER, GOLD)]
+    assert found == [(0, 1), (2, 2)]
 
 
 def test_a_log_that_is_gone_is_told_by_name(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     rebuild = begin(lake, BUILT)
     process(lake, 2, *BUILT)
     seen = tables(lake, 8)
-    assert publish_rebuild(lake.layout, lake.pipeline, rebuild, Resets(seen[BRONZE]), NOW)
+    assert publish(lake, rebuild)
     lake.layout.storage.remove(rebuild.folder)
     with pytest.raises(LogGapError, match="the log of this rebuild is gone"):
-        Resets(seen[BRONZE]).carry_out(seen.values(), NOW)
+        resets(lake).carry_out(seen.values(), NOW)
 
 
 def test_a_start_goes_on_with_it_though_the_current_table_is_of_another_declaration(

@@ -11,8 +11,7 @@ from deltalake import DeltaTable
 
 from headgate.declaration.graph import graph_of
 from headgate.declaration.load import load
-from headgate.flow.operations.carrying_out import intend_operation
-from headgate.history.backfill.selection import backfills_in_force
+from headgate.flow.operations.carrying_out import decide_operation
 from headgate.history.savepoints.clone import (
     UnfinishedCloneError,
     clone_savepoint,
@@ -28,11 +27,11 @@ from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.log import entry_path
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.snapshot import tables_of
+from tests.support.decisions import resets_of
 from tests.support.failing import dying
 from tests.support.rounds import IN_FULL
-from tests.unit.history.savepoints.conftest import NOW, add_batch, take
+from tests.unit.history.savepoints.conftest import NOW, add_batch, here, take
 from tests.unit.insight.ledger.conftest import SCHEMAS, Lake
 
 BRONZE = "bronze/events"
@@ -63,7 +62,7 @@ def test_what_is_built_from_bronze_goes_back_and_bronze_stays(lake: Lake) -> Non
     assert account.balanced
     assert account.gold[0].lag == 1
     held = [table.refresh().epoch for table in tables_of(lake.layout, "tiny")]
-    assert held == [7] * len(SCHEMAS), "whoever drives the pipeline still would go on"
+    assert held == [7] * (len(SCHEMAS) + 1), "whoever drives the pipeline still would go on"
 
 
 def test_a_source_with_another_name_is_refused_before_anything_changes(lake: Lake) -> None:
@@ -93,8 +92,10 @@ def test_history_and_table_say_that_there_was_a_restore(lake: Lake) -> None:
     restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     said = DeltaTable(lake.layout.storage.uri("gold/per_minute")).history(1)[0]["headgate"]
     assert (said["kind"], said["generation"], said["n"]) == ("reset", 1, 2)
-    told = DeltaTable(lake.layout.storage.uri("bronze/events")).history(1)[0]["headgate"]
-    assert told["payload"]["reset"]["savepoint"] == savepoint.id
+    intent = resets_of(lake.layout.storage, "tiny").intent
+    assert intent is not None
+    assert (intent.savepoint, intent.back_to) == (savepoint.id, {})
+    assert savepoint.id in intent.why
 
 
 def test_bronze_goes_back_too_where_it_is_read_again(lake: Lake) -> None:
@@ -120,19 +121,22 @@ def test_a_restore_after_a_restore(lake: Lake) -> None:
 @pytest.mark.slow
 def test_a_restore_takes_back_what_its_savepoint_does_not_have(lake: Lake) -> None:
     """It takes back nothing else, whichever savepoints were restored before."""
-    bronze = lake.table("bronze/events")
+    owner = lake.control
 
     def publish(id_: str) -> None:
         patches = {"per_minute": {"path": "patch.parquet"}}
         document = {"backfill": id_, "generation": 0, "tables": patches}
         lake.layout.storage.write("patch.parquet", b"rows")
-        intend_operation(bronze, graph_of(lake.pipeline), "backfill", document, NOW)
+        owner.refresh()
+        graph = graph_of(lake.pipeline)
+        decide_operation(owner, graph, "backfill", document, here(lake), NOW)
 
     def in_force_after(savepoint: Savepoint, *, reread: bool = False) -> list[str]:
-        bronze.fence(bronze.refresh().epoch + 1)
-        restore_savepoint(lake.layout, lake.pipeline, savepoint, bronze.epoch, NOW, reread=reread)
-        asked = BronzePayload.of(bronze.refresh()).operations
-        return [each.document["backfill"] for each in backfills_in_force(asked)]
+        epoch = owner.table.epoch + 1
+        restore_savepoint(lake.layout, lake.pipeline, savepoint, epoch, NOW, reread=reread)
+        owner.table.epoch = epoch
+        asked = owner.refresh().operations_of("events")
+        return [each.document["backfill"] for each in asked]
 
     none = take(lake)
     publish("b1")

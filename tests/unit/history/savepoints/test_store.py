@@ -44,7 +44,8 @@ def test_what_was_taken_is_found_again(lake: Lake) -> None:
     assert savepoints(lake.layout) == (second, first)
     assert find_savepoint(lake.layout, "latest") == second
     assert find_savepoint(lake.layout, first.id) == first
-    assert (first.n, first.note, second.n) == (2, "before the holidays", 3)
+    assert (first.sources["events"].n, first.note) == (2, "before the holidays")
+    assert second.sources["events"].n == 3
     assert first.tables["gold/per_minute"].rows == 2
     assert first.rows == 6 + 2 + 4 + 2 + 2
 
@@ -52,7 +53,7 @@ def test_what_was_taken_is_found_again(lake: Lake) -> None:
 def test_the_lowest_table_says_how_far_a_savepoint_is(lake: Lake) -> None:
     lake.commit("bronze/events", 3, [], {"read": 0, "duplicate": 0, "differing": 0})
     savepoint = take(lake)
-    assert (savepoint.n, savepoint.bronze.n) == (2, 3)
+    assert (savepoint.sources["events"].n, savepoint.bronze["events"].n) == (2, 3)
 
 
 @pytest.mark.slow
@@ -129,7 +130,7 @@ def test_what_is_counted_is_what_was_seen(lake: Lake) -> None:
     for standing in at.tables.values():
         standing.table.refresh()
     savepoint = Savepoint.of(at, "tiny", "digest", NOW)
-    assert savepoint.bronze.rows == 6
+    assert savepoint.bronze["events"].rows == 6
     write_document(lake.layout.storage, Layout.savepoint(savepoint.id), savepoint.document())
     assert not verify_savepoint(lake.layout, "tiny", savepoint)
 

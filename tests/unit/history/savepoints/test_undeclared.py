@@ -14,9 +14,7 @@ from headgate.driver.opening import _finish_undeclared
 from headgate.driver.runtime import PipelineRuntime
 from headgate.history.savepoints.declaration_changes import DeployedTable, compare_declarations
 from headgate.history.savepoints.resets import (
-    Resets,
     ResetTarget,
-    intend_reset,
     reset_table,
     undeclared_tables,
     undeclared_targets,
@@ -27,6 +25,7 @@ from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.table import Table
+from tests.support.decisions import reset_to, resets_of
 from tests.support.failing import dying
 from tests.unit.history.savepoints.conftest import NOW, add_batch, take
 from tests.unit.history.savepoints.test_found import BRONZE, GOLD, SILVER, tables
@@ -104,7 +103,7 @@ def test_a_restore_that_died_is_finished_for_them_too(lake: Lake) -> None:
     owned = {t.name: t for t in tables_of(lake.layout, "tiny") if t.name not in OLD}
     for table in owned.values():
         table.fence(8)
-    resets = Resets(owned[BRONZE])
+    resets = resets_of(lake.layout.storage, "tiny")
     resets.carry_out(owned.values(), NOW)
     job = SimpleNamespace(layers=("bronze",), resets=resets, pipeline=lake.pipeline)
     assert resets.awaits(tables(lake)[OLD[0]])
@@ -114,13 +113,13 @@ def test_a_restore_that_died_is_finished_for_them_too(lake: Lake) -> None:
 
 
 def test_only_what_awaits_a_reset_is_written_to(lake: Lake) -> None:
-    bronze = tables(lake, 7)[BRONZE]
+    control, resets = lake.control, resets_of(lake.layout.storage, "tiny")
     table = add_undeclared(lake, OLD[0])
-    intend_reset(bronze, {GOLD: ResetTarget()}, NOW, why="asked for by hand")
+    reset_to(control, {GOLD: ResetTarget()}, NOW)
     assert [t.name for t in undeclared_tables(lake.layout, lake.pipeline)] == [OLD[0]]
     table.refresh()
     before = table.version
-    job = SimpleNamespace(layers=("bronze",), resets=Resets(bronze), pipeline=lake.pipeline)
+    job = SimpleNamespace(layers=("bronze",), resets=resets, pipeline=lake.pipeline)
     _finish_undeclared(cast(PipelineRuntime, job), lake.layout, 8, NOW)
     table.refresh()
     assert table.version == before

@@ -18,9 +18,11 @@ from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.decisions import DECISIONS
 from headgate.lake.tables.state import add_counts
 from headgate.lake.tables.table import Table
 from tests.support.copies import put
+from tests.support.decisions import control_of
 
 DECLARATION = """
 pipeline: tiny
@@ -87,6 +89,8 @@ class Lake:
         for path, table in self._tables.items():
             if not table.exists:
                 self._create(path)
+        put(Path(self.layout.storage.root), DECISIONS, _create_control)
+        self.control = control_of(self.layout.storage, "tiny")
 
     def _create(self, path: str) -> None:
         parts = ["final"] if path.startswith("gold/") else []
@@ -117,6 +121,10 @@ class Lake:
 
     def _placed(self, path: str, file: DataFile) -> DataFile:
         return replace(file, partition={"final": "true"}) if path.startswith("gold/") else file
+
+
+def _create_control(folder: Path) -> None:
+    control_of(Storage(str(folder)), "tiny")
 
 
 def bronze(offset: int, *, duplicate: bool = False, reason: str | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.declaration.load import load
-from headgate.history.savepoints.resets import ResetTarget, intend_reset, reset_table
+from headgate.history.savepoints.resets import ResetTarget, reset_table
 from headgate.insight.status.freshness import Freshness, SourceFreshness, freshness
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
@@ -95,7 +95,7 @@ def test_a_table_that_is_emptied_to_be_built_anew_brings_nothing_new(lake: Lake)
     for path in ("bronze/events", "gold/per_minute"):
         batch(lake, path, NOON, changed=True)
     reset_table(table(lake, "gold/per_minute"), ResetTarget(), 1, LATER)
-    intend_reset(table(lake, "bronze/events"), {}, LATER, why="a test", reread=ResetTarget())
+    reset_table(table(lake, "bronze/events"), ResetTarget(), 1, LATER)
     assert fresh(lake) == Freshness({"per_minute": NOON}, events(arrived=NOON))
 
 

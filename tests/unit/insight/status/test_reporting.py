@@ -288,7 +288,12 @@ def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
             "number": 1,
             "damaged": 0,
             "newest": [
-                {"id": taken.id, "created": taken.created.isoformat(), "n": 1, "note": "a note"}
+                {
+                    "id": taken.id,
+                    "created": taken.created.isoformat(),
+                    "note": "a note",
+                    "n": {"events": 1},
+                }
             ],
         },
         "freshness": {

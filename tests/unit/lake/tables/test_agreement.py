@@ -10,6 +10,7 @@ import pytest
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.lake.tables.agreement import disagreements
+from headgate.lake.tables.decisions import DECISIONS
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State
 from tests.unit.insight.ledger.conftest import DECLARATION
@@ -17,12 +18,13 @@ from tests.unit.insight.ledger.conftest import DECLARATION
 BRONZE, ASIDE, LOG = "bronze/events", "quarantine/events", "_headgate/files/events"
 SILVER, LATE, GOLD = "silver/good", "late/per_minute", "gold/per_minute"
 LEVEL = {
-    BRONZE: State(BronzePayload({"sequence": 9}), n=5, operation=1, generation=2),
+    DECISIONS: replace(State.empty(DECISIONS), n=3, generation=2),
+    BRONZE: State(BronzePayload({"sequence": 9}), n=5, generation=2),
     LOG: replace(State.empty(LOG), n=9),
     ASIDE: replace(State.empty(ASIDE), n=4, total={"quarantined": 3}),
     SILVER: replace(State.empty(SILVER), n=5, total={"quarantined": 3}, generation=2),
     LATE: replace(State.empty(LATE), n=2, total={"late": 1}),
-    GOLD: replace(State.empty(GOLD), n=5, total={"late": 1}, operation=1),
+    GOLD: replace(State.empty(GOLD), n=5, total={"late": 1}, operation=2),
 }
 
 
@@ -40,6 +42,7 @@ def told(pipeline: Pipeline, awaiting: tuple[str, ...] = (), **changed: State | 
 
 
 _PATHS = {
+    "decisions": DECISIONS,
     "bronze": BRONZE,
     "log": LOG,
     "aside": ASIDE,
@@ -66,8 +69,9 @@ def test_what_a_crash_leaves_agrees(pipeline: Pipeline) -> None:
     ("name", "state"),
     [
         ("bronze", replace(LEVEL[BRONZE], n=4)),
-        ("bronze", replace(LEVEL[BRONZE], operation=0)),
-        ("bronze", replace(LEVEL[BRONZE], generation=1)),
+        ("decisions", replace(LEVEL[DECISIONS], n=1)),
+        ("decisions", replace(LEVEL[DECISIONS], generation=1)),
+        ("decisions", None),
         ("log", replace(LEVEL[LOG], n=8)),
         ("log", None),
         ("aside", replace(LEVEL[ASIDE], n=3, total={"quarantined": 2})),

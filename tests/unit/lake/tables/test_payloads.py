@@ -18,13 +18,12 @@ from headgate.lake.tables.checksum import checksum_of
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path, read_commit
-from headgate.lake.tables.payloads.bronze import BronzePayload, Operation
+from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.payloads.none import NoPayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.payloads.rejected import RejectedPayload
 from headgate.lake.tables.payloads.silver import SilverPayload
-from headgate.lake.tables.replay import Replay
 from headgate.lake.tables.state import PAYLOADS, Payload, State
 from headgate.lake.tables.table import Table
 from tests.support.toys import plugged_in
@@ -38,11 +37,7 @@ FULL: dict[str, Payload] = {
         watermark=5,
         topics=("bids@a",),
         gaps=({"topic": "bids", "first": 1, "end": None},),
-        operations=(Operation(1, "drain", 2, {}),),
-        replays=(Replay("a", 3, 5, "me: a test"),),
-        loads=(Load("b", 1, 4, {"sequence": 2}, 9, "me: a test"),),
-        reset_commit=3,
-        reset={"why": "a test"},
+        loads=(Load("b", 1, 4, {"sequence": 2}, 9),),
         arrived=8,
     ),
     "gold": GoldPayload(
@@ -114,8 +109,8 @@ def test_a_commit_without_data_repeats_it(name: str) -> None:
 
 def test_what_describes_one_commit_is_not_carried_on() -> None:
     carried = BronzePayload.of(State(FULL["bronze"]).held("fence", 2))
-    assert (carried.reset, carried.reset_commit, carried.arrived) == (None, 3, None)
-    assert replace(carried, reset={"why": "a test"}, arrived=8) == FULL["bronze"]
+    assert carried.arrived is None
+    assert replace(carried, arrived=8) == FULL["bronze"]
 
 
 def test_the_payload_of_another_kind_is_not_taken_for_it() -> None:

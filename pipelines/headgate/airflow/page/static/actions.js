@@ -104,6 +104,12 @@ export function whyNot(stream, action) {
   return unknown ? "Its savepoints cannot be read now." : "It has no savepoint.";
 }
 
+/** The batch id, with several sources that of each. */
+function batches(n) {
+  const found = Object.entries(n);
+  return found.map(([source, id]) => (found.length > 1 ? `${id} of ${source}` : id)).join(", ");
+}
+
 /** What to ask for, after a person has confirmed it where that is needed; null if they cancel. */
 function confirmed(stream, label, action, consequence) {
   if (!consequence) return { action };
@@ -116,7 +122,7 @@ function confirmed(stream, label, action, consequence) {
   select.replaceChildren();
   if (!choice.hidden) {
     for (const { id, created, n, note } of stream.tables.savepoints.newest) {
-      const text = `${moment(created)}, batch ${n}${note ? `: ${note}` : ""}`;
+      const text = `${moment(created)}, batch ${batches(n)}${note ? `: ${note}` : ""}`;
       select.append(make("option", { value: id }, text));
     }
   }
