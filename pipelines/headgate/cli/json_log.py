@@ -11,7 +11,6 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -58,14 +57,15 @@ class JsonLog:
             name: {"n": each.n, "backlog": None if each.backlog is None else each.backlog.count}
             for name, each in progress.sources.items()
         }
-        self.n = _only([each.n for each in progress.sources.values()])
+        only = next(iter(sources.values())) if len(sources) == 1 else None
+        self.n = only["n"] if only else None
         self.source = self.stage = None
         return self.line(
             *("batch", text),
             level="INFO" if progress.trouble is None else "WARNING",
             rows=progress.rows,
             seconds=progress.seconds,
-            sources=sources,
+            **({"backlog": only["backlog"]} if only else {"sources": sources}),
             trouble=progress.trouble,
         )
 
@@ -78,11 +78,6 @@ class JsonLog:
             exit_code=code,
             exception=shown(traceback.format_exc()),
         )
-
-
-def _only(found: Sequence[int]) -> int | None:
-    """The batch id of the only source. Several sources have batch ids of their own."""
-    return found[0] if len(found) == 1 else None
 
 
 class JsonStream(io.TextIOBase):

@@ -99,8 +99,7 @@ def behind(headgate: Said, topic: str, records: int) -> None:
         (job,) = status["jobs"]
         assert status["state"] == job["state"] == "paused"
         assert job["trouble"] is None
-        (source,) = job["sources"].values()
-        parts = (source["backlog"] or {}).get("partitions", {})
+        parts = (job["backlog"] or {}).get("partitions", {})
         each = {name: part["records"] for name, part in parts.items()}
         return each == {f"{topic}/0": records / 2, f"{topic}/1": records / 2}
 

@@ -62,9 +62,8 @@ def test_a_start_leaves_a_driver_running_that_waits_for_its_brokers(tmp_path: Pa
         assert "no answer from the brokers 127.0.0.1:1, for " in started.stderr
         assert "headgate restart watched" in started.stderr
         (job,) = said.json("status", "watched")["jobs"]
-        (source,) = job["sources"].values()
-        assert source["outage"]["what"] == "no answer from the brokers 127.0.0.1:1"
-        assert source["backlog"] is None
+        assert job["outage"]["what"] == "no answer from the brokers 127.0.0.1:1"
+        assert job["backlog"] is None
     finally:
         stopped = said("stop", "watched")
     assert stopped.returncode == 0, stopped.stderr

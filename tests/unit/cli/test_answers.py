@@ -61,8 +61,9 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
         "elsewhere": [],
         "freshness": {
             "gold_changed": None,
+            "watermark": None,
+            "last_record": None,
             "gold": {"per_minute": None},
-            "sources": {"events": {"watermark": None, "last_record": None}},
         },
         "rebuilding": [],
         "held": [],

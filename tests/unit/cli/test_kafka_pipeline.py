@@ -48,7 +48,7 @@ def topic(lake: Lake) -> Lake:
 
 def behind(layout: Layout, backlog: Backlog, **more: Any) -> None:
     lease(layout, Owner.here(), epoch=3, renewed=datetime.now(UTC))
-    report(layout, "fused", epoch=3, n=2, backlog=backlog, **more)
+    report(layout, "fused", epoch=3, n=2, source="events", backlog=backlog, **more)
 
 
 def lost(lake: Lake, *gaps: dict[str, Any]) -> None:
@@ -67,14 +67,14 @@ def test_partitions_trouble_and_all(ask: Ask, of_lake: OfLake, topic: Lake) -> N
     assert lines.index(["bids/1", "1,200", "12", "s"]) + 1 == lines.index(["bids/0", "0", "0", "s"])
     assert f"fused: {trouble}" in out
     (job,) = last_object(ask("status", *of_lake, "--json")[1])["jobs"]
-    assert job["sources"]["b"]["backlog"]["partitions"]["bids/1"] == {
+    assert job["backlog"]["partitions"]["bids/1"] == {
         "records": 1200,
         "seconds": 12.4,
         "clock": None,
         "idle": False,
     }
     assert job["trouble"] == trouble
-    assert job["sources"]["b"]["trend"] is None
+    assert job["trend"] is None
 
 
 def test_of_a_hundred_partitions_the_ten_furthest_behind(
@@ -146,7 +146,7 @@ def test_how_the_backlog_moves(ask: Ask, of_lake: OfLake, topic: Lake) -> None:
     behind(topic.layout, Backlog("records", 90_000), samples=samples(90_000, 1200, 2400))
     said = "falling behind by 1,200 records/s"
     assert said in ask("status", *of_lake)[1].splitlines()
-    trend = last_object(ask("status", *of_lake, "--json")[1])["jobs"][0]["sources"]["b"]["trend"]
+    trend = last_object(ask("status", *of_lake, "--json")[1])["jobs"][0]["trend"]
     assert trend["says"] == said
     assert trend["trend"] == "falling behind"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from headgate.cli.inspect.status_screen import (
 )
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import console, grid, print_json
+from headgate.cli.sources import SourceLabels
 from headgate.cli.undone import rebuild_in_words, rebuild_progress
 from headgate.lake.control.driver_reports import (
     Failure,
@@ -87,7 +89,7 @@ def status(
                 "ended": ended,
                 "failure": failure and encoded(failure),
                 "paused": paused and paused.isoformat(),
-                "jobs": [_as_dict(job) for job in jobs],
+                "jobs": [_as_dict(job, declared) for job in jobs],
                 "elsewhere": other_documents,
                 "freshness": fresh,
                 "rebuilding": rebuild_progress(layout, declared),
@@ -205,11 +207,20 @@ def _state(job: JobState, ended: Ended | None) -> str:
     return f"[{COLOUR[job.state]}]{shown}[/]"
 
 
-def _as_dict(job: JobState) -> dict[str, object]:
+def _as_dict(job: JobState, declared: Pipeline) -> dict[str, object]:
+    """What belongs to one of several sources is in ``sources``. Before the job has opened its
+    tables, it knows nothing of them."""
     content, trends = encoded(job), trends_of(job)
-    for name, source in content["sources"].items():
-        source["trend"] = trends[name].as_dict() if name in trends else None
-    return content
+    of_sources: dict[str, dict[str, object]] = {}
+    for name in declared.sources:
+        known = content["sources"].get(name) or dict.fromkeys(_OF_SOURCE)
+        trend = trends.get(name)
+        of_sources[name] = {**known, "trend": trend and trend.as_dict()}
+    del content["sources"]
+    return content | SourceLabels(declared.sources).facts(of_sources)
+
+
+_OF_SOURCE = tuple(field.name for field in fields(SourceProgress))
 
 
 def _show_partitions(job: JobState) -> None:

@@ -38,17 +38,19 @@ class Freshness:
         return max((at for at in self.gold.values() if at is not None), default=None)
 
     def document(self, now: datetime) -> dict[str, Any]:
-        """Plain values: each moment in ISO 8601, with the seconds from then to ``now``."""
+        """Plain values: each moment in ISO 8601, with the seconds from then to ``now``. The moments
+        of several sources are in ``sources``."""
+        sources = {
+            name: {
+                "watermark": _since(source.clock, now),
+                "last_record": _since(source.arrived, now),
+            }
+            for name, source in self.sources.items()
+        }
         return {
             "gold_changed": _since(self.changed, now),
             "gold": {table: _since(at, now) for table, at in self.gold.items()},
-            "sources": {
-                name: {
-                    "watermark": _since(source.clock, now),
-                    "last_record": _since(source.arrived, now),
-                }
-                for name, source in self.sources.items()
-            },
+            **(next(iter(sources.values())) if len(sources) == 1 else {"sources": sources}),
         }
 
 
