@@ -27,7 +27,6 @@ from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
 from tests.support.readings import declare, rules
-from tests.support.several_sources import several_sources
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.spark
@@ -57,8 +56,7 @@ def declare_two(folder: Path, raw: Path, other: Path) -> Pipeline:
     file.write_text(
         f"{head}sources:\n{sources}{again}silver:\n{silver}{silver_again}gold:\n{gold}{gold_again}"
     )
-    with several_sources():
-        return load(file)
+    return load(file)
 
 
 @dataclass

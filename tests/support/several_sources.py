@@ -1,15 +1,12 @@
-"""Pipelines with several sources, without Spark. ``load`` refuses their declarations until the
-engine is ready for them."""
+"""Pipelines with several sources, without Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from headgate.declaration import load
 from headgate.declaration.model import Pipeline
 from headgate.flow.sources.files.declared import FilesSource
 from headgate.flow.sources.files.micro_batches import (
@@ -52,19 +49,11 @@ gold:
 """Two sources, each with a silver and a gold table."""
 
 
-@contextmanager
-def several_sources() -> Iterator[None]:
-    """Within the block, declarations with several sources can be loaded."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(load, "_check_one_source", lambda *_: None)
-        yield
-
-
 @pytest.fixture
 def two_sources(tmp_path: Path) -> Iterator[Lake]:
     """``orders`` has three batches, of which the third is in bronze only. ``clicks`` has one. The
     sources have records with the same positions and ids."""
-    with several_sources(), without_spark():
+    with without_spark():
         lake = Lake(declared(tmp_path, TWO), tmp_path / "lake")
         land(lake, "orders", [Record(), Record(bad=True), Record(duplicate=True)])
         ingest(lake, "orders")
@@ -80,8 +69,7 @@ def two_sources(tmp_path: Path) -> Iterator[Lake]:
 
 
 def declared_with_two(folder: Path) -> Pipeline:
-    with several_sources():
-        return declared(folder, TWO)
+    return declared(folder, TWO)
 
 
 def land(lake: Lake, source: str, *files: Sequence[Record]) -> None:

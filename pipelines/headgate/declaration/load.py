@@ -43,11 +43,6 @@ from headgate.declaration.sections.silver import ReadSuite, build_silver
 from headgate.declaration.sections.source import SourceColumns, build_source
 from headgate.declaration.suites.reading import SuiteReading
 
-_ONE_SOURCE = (
-    "several sources are not built yet; keep one; instead, give each a pipeline of its own, and "
-    "join their tables in headgate query"
-)
-
 
 def load(
     path: Path | str,
@@ -163,14 +158,7 @@ def _made(values: Mapping[str, Value | None]) -> dict[str, Value]:
 
 
 def _check_tables(root: Section, report: ProblemReport) -> None:
-    """Reports a second source, and names that are used twice: every table is queried by its name
-    alone."""
-    _check_one_source(root, report)
+    """Reports names that are used twice: every table is queried by its name alone."""
     owners = {"sources": "a source", "silver": "a silver table", "gold": "a gold table"}
     layers = ((root.entries(layer), owner) for layer, owner in owners.items())
     report.check_apart(layers, dict.fromkeys(RESERVED_TABLES, "is a table of every pipeline"))
-
-
-def _check_one_source(root: Section, report: ProblemReport) -> None:
-    for another in [*root.entries("sources").values()][1:]:
-        report.at(another, _ONE_SOURCE)

@@ -52,7 +52,7 @@ sources:
         address: struct<city strng> # city:
         unit-count: int # is not a name
         ordered_at: timestamp
-  returns: 5 # must be a map; several sources
+  returns: 5 # must be a map
 silver:
   clean:
     from: order # no source

@@ -10,7 +10,7 @@ import pytest
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.model import Pipeline
 from headgate.declaration.plan import describe, plan
-from tests.support.several_sources import TWO, several_sources
+from tests.support.several_sources import TWO
 
 Read = Callable[[str], Pipeline]
 
@@ -194,8 +194,7 @@ def test_salt_is_shown(base: str, read: Read) -> None:
 
 def test_a_plan_of_several_sources_names_each(read: Read) -> None:
     text = TWO.replace("event_id: [id]\n      ", "", 1)
-    with several_sources():
-        pipeline = read(text.replace("duplicates: {within: 1 hour}\n      ", "", 1))
+    pipeline = read(text.replace("duplicates: {within: 1 hour}\n      ", "", 1))
     reasons = {name: each["reasons"] for name, each in plan(pipeline)["quarantine"].items()}
     assert ("missing_id" in reasons["orders"], "missing_id" in reasons["clicks"]) == (False, True)
     lines = describe(pipeline).splitlines()

@@ -329,14 +329,3 @@ def test_what_depends_on_a_mistake_is_not_reported_too(base: str, refuse: Refuse
     """price has no type, so where, sum(price) and mean cannot be checked."""
     problems = refuse(base.replace("decimal(18,2)", "decimal(18;2)"))
     assert [problem.key for problem in problems] == ["sources.orders.record.schema.price"]
-
-
-def test_several_sources_come_next(base: str, refuse: Refuse) -> None:
-    first = base[base.index("  orders:") : base.index("silver:")]
-    text = base.replace("silver:", first.replace("  orders:", "  returns:", 1) + "silver:", 1)
-    (problem,) = refuse(text)
-    assert (problem.key, problem.message) == (
-        "sources.returns",
-        "several sources are not built yet; keep one; instead, give each a pipeline of its own, "
-        "and join their tables in headgate query",
-    )

@@ -17,7 +17,6 @@ from tests.support.several_sources import (
     declared_with_two,
     ingest,
     land,
-    several_sources,
 )
 
 ORDERS, CLICKS = "gold/orders_per_minute", "gold/clicks_per_minute"
@@ -52,8 +51,7 @@ def only(source: str) -> str:
 
 
 def with_two(lake: Lake) -> Lake:
-    with several_sources():
-        pipeline = declared_with_two(lake.root.parent)
+    pipeline = declared_with_two(lake.root.parent)
     return Lake(pipeline, lake.root, now=lake.now)
 
 
@@ -66,8 +64,7 @@ def operation(lake: Lake, path: str) -> int:
 
 
 def test_its_tables_are_new_and_the_others_go_on(lake: Lake) -> None:
-    with several_sources():
-        pipeline = declared_with_two(lake.root.parent)
+    pipeline = declared_with_two(lake.root.parent)
     found = {plan.table: plan.action for plan in deployment_of(lake.layout, pipeline).tables}
     assert {path for path, action in found.items() if action == "new"} == {
         "bronze/clicks",

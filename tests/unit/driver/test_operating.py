@@ -15,12 +15,12 @@ from headgate.lake.control.requests import Request, remove_request
 from headgate.lake.tables.decisions import REPLAY
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared
-from tests.support.several_sources import TWO, ingest, land, several_sources
+from tests.support.several_sources import TWO, ingest, land
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Iterator[Lake]:
-    with several_sources(), without_spark():
+    with without_spark():
         lake = Lake(declared(tmp_path, TWO), tmp_path / "lake")
         for source in ("orders", "clicks"):
             land(lake, source, [Record()])

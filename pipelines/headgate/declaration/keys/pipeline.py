@@ -63,7 +63,7 @@ def pipeline_key() -> Key:
             Key(
                 "sources",
                 "table",
-                "Where records come from. Today a pipeline has one source.",
+                "Where records come from. A silver table reads one of them.",
                 required=True,
                 entry=source_key(),
             ),

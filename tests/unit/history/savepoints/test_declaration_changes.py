@@ -19,7 +19,6 @@ from headgate.history.savepoints.declaration_changes import (
     worst_action,
 )
 from tests.support.readings import declare
-from tests.support.several_sources import several_sources
 
 BRONZE, CLEAN, STRONG = "bronze/raw", "silver/clean", "silver/strong"
 MINUTE, SLIDING, BANDS = "gold/per_minute", "gold/sliding", "gold/bands"
@@ -264,8 +263,7 @@ def test_a_source_more_is_new(before: Pipeline, tmp_path: Path) -> None:
     source = text[text.index("  raw:\n") : text.index("silver:\n")]
     more = text.replace("silver:\n", source.replace("  raw:\n", "  orders:\n") + "silver:\n", 1)
     (tmp_path / "readings.yml").write_text(more)
-    with several_sources():
-        after = load(tmp_path / "readings.yml")
+    after = load(tmp_path / "readings.yml")
     found = plans(before, after)
     assert found["bronze/orders"].action == "new"
     assert {plan.action for path, plan in found.items() if "orders" not in path} == {"resume"}
