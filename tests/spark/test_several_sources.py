@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from headgate.driver.progress import JobProgress
 from headgate.driver.task import Task
 from headgate.errors import HeadgateError
 from headgate.flow.sources.errors import SourceError
+from headgate.lake.control.ownership import LAYERS
 from tests.oracle import derive
 from tests.support.driver_here import sharing
 from tests.support.engine import Engine
@@ -85,8 +86,14 @@ class Two:
         self.other.write("00003.json", content, modified)
         del self.other.written[-1]
 
-    def driver(self, *, once: bool, report: Callable[[JobProgress], None] | None = None) -> Driver:
-        task = Task(self.pipeline, str(self.root), once=once)
+    def driver(
+        self,
+        *,
+        once: bool,
+        report: Callable[[JobProgress], None] | None = None,
+        layers: Sequence[str] = LAYERS,
+    ) -> Driver:
+        task = Task(self.pipeline, str(self.root), layers, once=once)
         return Driver(task, report or (lambda _: None), self.said.append)
 
     def differences(self, source: str) -> dict[str, list[str]]:
@@ -111,10 +118,13 @@ def two(spark: SparkSession, tmp_path: Path) -> Two:
 
 def test_a_run_to_the_end_processes_what_can_be_read_and_names_the_rest(two: Two) -> None:
     with sharing(two.spark), pytest.raises(SourceError) as error:
-        two.driver(once=True).run()
+        two.driver(once=True, layers=["bronze"]).run()
     assert error.value.exit_code == 3
     assert error.value.message.startswith("source other: ")
     assert "00003.json" in error.value.message
+    with sharing(two.spark):
+        for layer in ("silver", "gold"):
+            two.driver(once=True, layers=[layer]).run()
     assert two.differences("raw") == {}
     two.repair()
     with sharing(two.spark):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -16,8 +15,8 @@ from headgate.driver.errors import StopRequested
 from headgate.driver.operating import takes_requests
 from headgate.driver.run import DriverRun
 from headgate.driver.run_control import held
-from headgate.driver.source_loop import SourceLoop
-from headgate.errors import HeadgateError, first_line, is_disk_full, said_by
+from headgate.driver.source_loop import SourceLoop, cause_of_failure
+from headgate.errors import HeadgateError, is_disk_full
 from headgate.failpoints import failpoint
 from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.sources.errors import SourceUnreachableError
@@ -36,7 +35,6 @@ from headgate.machine.jvm import has_ended
 
 LOOK_EVERY = 1.0  # seconds between checks for requests
 PATIENCE = 5.0  # seconds to wait for a batch that is being read, until other work is looked at
-_JAVA_CAUSE = re.compile(r"^(?:Caused by)?: ([\w.$]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -292,13 +290,6 @@ class Loading:
 
     def _stop(self, request: LoadRequest, error: Exception) -> None:
         self.close()
-        why = error.message if isinstance(error, HeadgateError) else _cause(error)
+        why = error.message if isinstance(error, HeadgateError) else cause_of_failure(error)
         self._decide(request, wish="stopped", why=why)
         self._run.say(f"load {request.id} is stopped: {why}")
-
-
-def _cause(error: Exception) -> str:
-    """The first line of an error. That of a JVM's error names only a method, so the class of the
-    innermost cause follows it."""
-    causes = _JAVA_CAUSE.findall(said_by(error))
-    return f"{first_line(error)} ({causes[-1]})" if causes else first_line(error)

@@ -6,6 +6,7 @@ A load of history is the same loop with another position and another way to comm
 from __future__ import annotations
 
 import math
+import re
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from pyspark.errors import PySparkException
 from headgate.commands import commands_in, pipeline_command, rendered
 from headgate.driver.job_input import JobInput
 from headgate.driver.outages import Retry
-from headgate.errors import HeadgateError, first_line
+from headgate.errors import HeadgateError, first_line, said_by
 from headgate.flow.bronze.batches import ScratchLostError
 from headgate.flow.sources.errors import SourceError, SourceUnreachableError
 from headgate.flow.sources.micro_batches import MicroBatchSource, SourceBatch
@@ -45,6 +46,8 @@ READ_FAILURES = (
     *(OSError, EOFError, zlib.error, pa.ArrowException),
 )
 """The errors of a failed task, and of a failed read in the driver."""
+
+_JAVA_CAUSE = re.compile(r"^(?:Caused by)?: ([\w.$]+)", re.MULTILINE)
 
 OpenSource = Callable[[BronzePayload], MicroBatchSource[Any]]
 """Opens a source that continues at a position."""
@@ -297,6 +300,13 @@ class SourceLoop(JobInput):
     def _hold(self, error: Exception, retry: Retry) -> None:
         if not isinstance(error, HeadgateError):
             remedy = f"see what Spark said: {pipeline_command('logs', '--spark')}"
-            error = SourceError(f"it cannot be read: {first_line(error)}", remedy)
+            error = SourceError(f"it cannot be read: {cause_of_failure(error)}", remedy)
         since = self._held.since if self._held else self._clock()
         self._held = _Held(error, since, retry, self._monotonic() + self._held_for)
+
+
+def cause_of_failure(error: Exception) -> str:
+    """The first line of an error. That of a JVM's error names only a method, so the class of the
+    innermost cause follows it."""
+    causes = _JAVA_CAUSE.findall(said_by(error))
+    return f"{first_line(error)} ({causes[-1]})" if causes else first_line(error)

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.driver.errors import StopRequested
 from headgate.driver.lease import Lease
-from headgate.driver.run_control import BatchLock, PauseLatch, RunControl
+from headgate.driver.run_control import BatchLock, PauseLatch, RunControl, held
 from headgate.lake.control.driver_requests import request_stop
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.documents import read_document, write_document
@@ -173,3 +173,32 @@ def test_a_clock_that_was_wrong_at_a_stop_decides_nothing(tmp_path: Path, hours:
         stopping.append(control.is_stopping)
         lease.release()
     assert stopping == [True, False]
+
+
+def test_a_thread_that_waits_for_a_lock_hears_a_stop_and_waits_no_longer_than_it_says() -> None:
+    lock, checks = threading.Lock(), list[None]()
+
+    def stop() -> None:
+        checks.append(None)
+        if len(checks) == 2:
+            raise StopRequested
+
+    with lock:
+        with held(lock, stop, within=0) as is_held:
+            assert not is_held
+        with pytest.raises(StopRequested), held(lock, stop):
+            pytest.fail("the lock is held by another thread")
+    with held(lock, stop) as is_held:
+        assert is_held
+        assert lock.locked()
+    assert not lock.locked()
+
+
+def test_a_pause_begins_when_no_stream_runs_a_batch() -> None:
+    latch = PauseLatch()
+    with latch.passage(lambda: None):
+        with latch.passage(lambda: None):
+            latch.set(NOON)
+            assert latch.is_closed
+        assert latch.paused_since is None, "another stream still runs one"
+    assert latch.paused_since == NOON
