@@ -46,11 +46,14 @@ OF_OTHER = {
 }
 
 
-def declare_two(folder: Path, raw: Path, other: Path) -> Pipeline:
-    """The declaration of readings twice: the second source and its tables have other names."""
+def declare_two(folder: Path, raw: Path, other: Path | str) -> Pipeline:
+    """The declaration of readings twice: the second source and its tables have other names. It has
+    files in a folder, or is of another kind (the key with its content)."""
     file = declare(folder, raw, gold=GOLD, max_files_per_batch=2).file
     head, sources, silver, gold = re.split(r"(?m)^(?:sources|silver|gold):\n", file.read_text())
     again = sources.replace("  raw:", "  other:").replace(str(raw), str(other))
+    if isinstance(other, str):
+        again = re.sub(r"files: {.*}", other, again)
     silver_again = re.sub(r"(?m)^  (\w+):", r"  other_\1:", silver).replace("raw", "other")
     gold_again = re.sub(r"(?m)^  (\w+):", r"  other_\1:", gold)
     gold_again = re.sub(r"from: (\w+)", r"from: other_\1", gold_again)
@@ -130,6 +133,18 @@ def test_a_run_to_the_end_processes_what_can_be_read_and_names_the_rest(two: Two
     with sharing(two.spark):
         two.driver(once=True).run()
     assert two.differences("raw") == two.differences("other") == {}
+
+
+def test_a_source_that_does_not_answer_holds_no_other(spark: SparkSession, tmp_path: Path) -> None:
+    landing = Landing(tmp_path / "in")
+    landing.write_all(split(readings(60, seed=3), 4))
+    away = "kafka: {servers: 'localhost:1', topic: orders, unreachable_after: 1 second}"
+    task = Task(declare_two(tmp_path, landing.folder, away), str(tmp_path / "root"), once=True)
+    told = list[str]()
+    with sharing(spark), pytest.raises(SourceError, match="source other: .*localhost:1") as error:
+        Driver(task, tell=told.append).run()
+    assert error.value.exit_code == 3
+    assert differences(tmp_path / "root", derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 def test_a_source_that_is_repaired_goes_on_beside_the_other(

@@ -129,7 +129,8 @@ class InputStream:
         except StopRequested:  # while the source did not answer
             return
         except BaseException as error:
-            self.error = error
+            if not self._ending.is_set():  # else a listing may fail because its client was closed
+                self.error = error
         finally:
             self.is_ready.set()
 

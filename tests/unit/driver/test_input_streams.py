@@ -246,6 +246,22 @@ def test_a_listing_that_does_not_return_holds_no_other_source(bench: Bench) -> N
         assert bench.b.is_closed
 
 
+def test_a_listing_that_fails_because_the_run_has_ended_is_no_failure(bench: Bench) -> None:
+    bench.run.task.once, begun = False, threading.Event()
+
+    def closed() -> None:
+        begun.set()
+        while not bench.b.is_closed:
+            time.sleep(0.005)
+        raise OSError("the client is closed")
+
+    with in_time() as returns:
+        bench.a.polled = waits_for(returns)  # the end of this stream takes a while
+        bench.b.polled = closed
+        bench.a.begin = lambda: bench.stop() if begun.wait(PATIENCE) else None  # type: ignore[method-assign]
+        bench.supervise()
+
+
 def test_a_batch_that_is_slow_holds_no_other_source(bench: Bench) -> None:
     with in_time() as returns:
         bench.a.end, bench.b.end = 1, 5
