@@ -12,13 +12,12 @@ from headgate.flow.sources.errors import SourceError
 from headgate.lake.storage.layout import Layout
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared
-from tests.support.several_sources import TWO, ingest, land, several_sources
+from tests.support.several_sources import TWO, ingest, land
 
 
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
-    with several_sources():
-        return declared(tmp_path, TWO)
+    return declared(tmp_path, TWO)
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def test_a_pipeline_without_a_source_that_can_be_read_does_not_start(
 def test_files_that_have_changed_in_one_source_keep_no_other_from_being_read(
     pipeline: Pipeline, tmp_path: Path
 ) -> None:
-    with several_sources(), without_spark():
+    with without_spark():
         lake = Lake(pipeline, tmp_path / "root")
         for source in ("orders", "clicks"):
             land(lake, source, [Record(0)], [Record(1)])
@@ -64,7 +63,7 @@ def test_files_that_have_changed_in_one_source_keep_no_other_from_being_read(
             require_unchanged(pipeline, lake.layout, once=True)
     with pytest.raises(SourceError, match=r"source clicks: .*001\.json"):
         require_unchanged(pipeline, lake.layout)
-    with several_sources(), without_spark():
+    with without_spark():
         ingest_is_refused(lake)
 
 
