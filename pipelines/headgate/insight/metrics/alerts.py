@@ -54,6 +54,11 @@ def _share(counter: str, outcome: str, limit: str) -> str:
 
 
 _RUNS = "on (pipeline) headgate_running == 1"
+# A driver may read one source while another one is away, which has an alert of its own.
+_UNLESS_AWAY = (
+    "unless on (pipeline, source) "
+    "(headgate_outage_timestamp_seconds or headgate_source_failed_timestamp_seconds)"
+)
 # A driver that waits for a source publishes and makes savepoints meanwhile.
 _WORKS = 'on (pipeline) (headgate_running == 1 or headgate_condition{condition="waiting"} == 1)'
 _MEANT = "on (pipeline) headgate_meant_to_run == 1"
@@ -148,7 +153,7 @@ def _input() -> Iterator[Alert]:
     yield Alert(
         "HeadgateNoInput",
         "time() - headgate_last_record_timestamp_seconds "
-        f"> {_expected('headgate_expected_input_seconds')} and {_RUNS} "
+        f"> {_expected('headgate_expected_input_seconds')} and {_RUNS} {_UNLESS_AWAY} "
         "unless on (pipeline, source) (sum by (pipeline, source) (headgate_backlog_records) > 0 "
         "or sum by (pipeline, source) (headgate_backlog_files) > 0)",
         "no record of {{ $labels.source }} for {{ $value | humanizeDuration }}",
@@ -157,7 +162,7 @@ def _input() -> Iterator[Alert]:
     yield Alert(
         "HeadgateEventTimeLag",
         "headgate_event_time_lag_seconds "
-        f"> {_expected('headgate_expected_event_time_lag_seconds')} and {_RUNS}",
+        f"> {_expected('headgate_expected_event_time_lag_seconds')} and {_RUNS} {_UNLESS_AWAY}",
         "the watermark of {{ $labels.source }} is {{ $value | humanizeDuration }} behind",
         check="event_time",
     )

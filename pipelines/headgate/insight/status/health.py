@@ -57,6 +57,17 @@ class HealthContext:
         return self._condition == "running"
 
     @property
+    def read_sources(self) -> dict[str, tuple[JobState, SourceProgress]]:
+        """The sources that a running job reads now, with this job and what it reports of them."""
+        readers = [job for job in self.jobs if "bronze" in job.layers and self.is_running]
+        return {
+            name: (job, source)
+            for job in readers
+            for name, source in job.sources.items()
+            if source.is_readable and name in self.declared.sources
+        }
+
+    @property
     def is_down(self) -> bool:
         return self._condition in ("dead", "ended", "failed")
 
@@ -149,14 +160,11 @@ def _backlog(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
-    """Unread records count as input. The check applies only while a driver runs, so a stop, a pause
-    or a crash is not reported as missing input."""
-    reader = next((job for job in context.jobs if "bronze" in job.layers), None)
-    if reader is None or not context.is_running:
-        return
-    for name, source in context.declared.sources.items():
-        behind = reader.sources.get(name, SourceProgress()).backlog
-        if (expected := source.expect_input_every) is None or behind is None or behind.count:
+    """Unread records count as input. The check applies only while a driver reads the source, so a
+    stop, a pause, a crash or an outage is not reported as missing input."""
+    for name, (reader, progress) in context.read_sources.items():
+        expected, behind = context.declared.sources[name].expect_input_every, progress.backlog
+        if expected is None or behind is None or behind.count:
             continue
         arrived = source_freshness(context.layout, name).arrived
         silence = context.now - (arrived or reader.since)
@@ -169,17 +177,14 @@ def _input(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
-    for name, source in context.declared.sources.items():
-        expected = source.expect_event_time_within
-        if expected is None or not context.is_running:
-            continue
+    for name, (_, progress) in context.read_sources.items():
+        expected = context.declared.sources[name].expect_event_time_within
         clock = source_freshness(context.layout, name).clock
-        if clock is not None and context.now - clock > expected:
+        if expected is not None and clock is not None and context.now - clock > expected:
             behind = (
                 f"{span(context.now - clock)} behind, expected within {format_duration(expected)}"
             )
-            read = (job.sources.get(name, SourceProgress()) for job in context.jobs)
-            unread = sum(each.backlog.count for each in read if each.backlog)
+            unread = progress.backlog is not None and progress.backlog.count
             said = f"the watermark is {behind}" + ("; input is unread" if unread else "")
             yield _about(context, name, said)
 

@@ -60,6 +60,7 @@ CONDITION = f'headgate_condition{{{P},condition="dead"}}'
 LAST = f'headgate_last_record_timestamp_seconds{{{P},source="a"}}'
 EXPECTED = {f'headgate_expected_input_seconds{{{P},source="a"}}': "300+0x200"}
 LAG = f'headgate_event_time_lag_seconds{{{P},source="a"}}'
+FAR = {f"headgate_expected_event_time_lag_seconds{{{S}}}": "300+0x200", LAG: "301+0x200"}
 BACKLOG = f"headgate_backlog_files{{{S}}}"
 MANY_FILES = {f"headgate_limit_files{{{P}}}": "1000+0x200", BACKLOG: "1001+0x200"}
 OLD_RECORDS = limit("backlog", 900) | {f"headgate_backlog_age_seconds{{{S}}}": "901+0x200"}
@@ -114,12 +115,12 @@ CASES = [
     ),
     Case(
         "HeadgateEventTimeLag",
-        RUNS
-        | {f'headgate_expected_event_time_lag_seconds{{{P},source="a"}}': "300+0x200"}
-        | {LAG: "301+0x200"},
+        RUNS | FAR,
         True,
     ),
     Case("HeadgateEventTimeLag", RUNS | {LAG: "90000+0x200"}, False),
+    Case("HeadgateEventTimeLag", RUNS | FAR | {OUTAGE: "0+0x200"}, False),
+    Case("HeadgateNoInput", RUNS | EXPECTED | {LAST: "0+0x200", FAILED: "0+0x200"}, False),
     Case("HeadgateLateShare", RATIO | counted(PAIRS, {"folded": 90, "late": 10}), True),
     Case("HeadgateLateShare", RATIO | counted(PAIRS, {"folded": 96, "late": 4}), False),
     Case("HeadgateLateShare", RATIO | counted(PAIRS, {"folded": 0, "late": 0}), False),

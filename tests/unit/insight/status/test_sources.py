@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from headgate.insight.status.batch_times import batch_times
 from headgate.insight.status.freshness import freshness
 from headgate.insight.status.health import HealthContext, results
@@ -54,24 +56,35 @@ def test_a_backlog_is_that_of_a_source(two_sources: Lake) -> None:
     assert said == {"backlog": ("fused: source clicks: 1,001 files wait, limit 1,000",)}
 
 
-def test_input_of_one_source_does_not_hide_the_silence_of_another(two_sources: Lake) -> None:
-    """Nor the watermark of one that of another."""
+@pytest.mark.parametrize(
+    ("clicks", "silent"),
+    [
+        (replace(CLICKS, backlog=Backlog("files", 0)), ["orders", "clicks"]),
+        (CLICKS, ["orders"]),  # it has unread input
+        (replace(CLICKS, backlog=Backlog("files", 0), outage=AWAY), ["orders"]),
+        (replace(CLICKS, backlog=Backlog("files", 0), failure=FAILED), ["orders"]),
+    ],
+)
+def test_only_a_source_that_is_read_and_has_no_input_is_silent(
+    two_sources: Lake, clicks: SourceProgress, silent: list[str]
+) -> None:
     declared = two_sources.pipeline
+    arrived = freshness(two_sources.layout, declared).sources["orders"].arrived
+    assert arrived is not None
+    later = arrived + timedelta(hours=1)
     every = timedelta(seconds=1)
     expecting = {
         name: replace(source, expect_input_every=every) for name, source in declared.sources.items()
     }
-    two_sources.pipeline = replace(declared, sources=expecting)
-    arrived = freshness(two_sources.layout, declared).sources["orders"].arrived
-    assert arrived is not None
-    later = arrived + timedelta(hours=1)
-    report_two(two_sources.layout, replace(CLICKS, backlog=Backlog("files", 3)))
-    context = HealthContext(two_sources.pipeline, two_sources.layout, (), later)
-    jobs = tuple(
-        replace(job, state="running", renewed=later) for job in probe(two_sources.layout, NOW)
-    )
-    (said,) = results(("input",), replace(context, jobs=jobs), Limits())["input"]
-    assert said.startswith("source orders: no record for 60 min"), "clicks has unread input"
+    report_two(two_sources.layout, clicks)
+    (job,) = probe(two_sources.layout, NOW)
+    running = (replace(job, state="running", renewed=later),)
+    expected = replace(declared, sources=expecting)
+    context = HealthContext(expected, two_sources.layout, running, later)
+    said = results(("input",), context, Limits())["input"]
+    assert [each.partition(": no record for ")[0] for each in said] == [
+        f"source {name}" for name in sorted(silent)
+    ]
 
 
 def test_a_stream_reports_its_sources(two_sources: Lake) -> None:
