@@ -113,6 +113,10 @@ class JobState:
         return self.is_open and all(s.backlog is not None for s in self.sources.values())
 
     @property
+    def reads_all_sources(self) -> bool:
+        return all(source.is_readable for source in self.sources.values())
+
+    @property
     def lacks_sources(self) -> bool:
         """Some of its sources have not answered yet, and cannot be read. It has reached the
         others."""

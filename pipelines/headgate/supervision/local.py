@@ -45,8 +45,8 @@ class NotAliveError(HeadgateError, code=exit_codes.NOT_ALIVE):
 
 @dataclass(frozen=True)
 class Started:
-    """``waits_for`` says why the driver cannot read yet; None if it can. ``is_outage``: because its
-    sources do not answer."""
+    """``waits_for`` says why the driver cannot read yet, or not one of its sources; None if it reads
+    all. ``is_outage``: the start has waited in vain for sources that do not answer."""
 
     pid: int
     waits_for: str | None = None
@@ -92,7 +92,8 @@ def launch(
     while (now := time.monotonic()) < deadline:
         jobs = _opened(layout, epoch)
         if jobs and all(job.has_reached_sources for job in jobs):
-            return Started(process.pid)
+            away = (job.trouble for job in jobs if not job.reads_all_sources)
+            return Started(process.pid, next(away, None))
         opened = now if jobs and opened is None else opened
         outage = next((job.trouble for job in jobs if job.lacks_sources), None)
         if outage and opened is not None and now - opened >= REACHES_WITHIN:

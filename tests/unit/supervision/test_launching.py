@@ -172,6 +172,21 @@ tell()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("trouble", [None, "source b: no answer"])
+def test_a_start_names_the_source_that_is_not_read(
+    layout: Layout, launches: Callable[[str], Started], trouble: str | None
+) -> None:
+    """Its backlog is known from before, so the start waits for nothing."""
+    then = """
+source["backlog"] = vars(Backlog("files", 2, 0))
+said["sources"]["c"] = {"backlog": vars(Backlog("files", 0, 0))}
+tell()
+"""
+    started = launches(driver(layout, trouble, then))
+    assert (started.waits_for, started.is_outage) == (trouble, False)
+
+
+@pytest.mark.slow
 def test_tables_that_take_long_to_come_level_end_nothing(
     layout: Layout, launches: Callable[[str], Started], monkeypatch: pytest.MonkeyPatch
 ) -> None:
