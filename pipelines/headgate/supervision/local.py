@@ -45,8 +45,8 @@ class NotAliveError(HeadgateError, code=exit_codes.NOT_ALIVE):
 
 @dataclass(frozen=True)
 class Started:
-    """``waits_for`` says why the driver cannot read yet, or not one of its sources; None if it reads
-    all. ``is_outage``: the start has waited in vain for sources that do not answer."""
+    """``waits_for`` says why the driver cannot read all of its sources yet; None if it can.
+    ``is_outage``: the start has waited in vain for sources that do not answer."""
 
     pid: int
     waits_for: str | None = None
