@@ -16,7 +16,7 @@ from headgate.setup.demo import project
 from headgate.setup.demo.feeding import FIRST, SPAN, Feeder, into_folder, slices
 from headgate.setup.demo.generator import TABLE
 from headgate.setup.demo.topic import TOPIC, key_of
-from tests.support.declared import files_of, kafka_of, source_of
+from tests.support.declared import files_of, kafka_of
 
 START = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -87,10 +87,12 @@ def test_the_project_of_a_topic_reads_its_own_broker(tmp_path: Path) -> None:
     assert not project.landing(tmp_path).exists()
 
 
-def test_both_examples_are_the_same_pipeline() -> None:
-    files, kafka = load(example("auctions")), load(example("auctions_kafka"))
+@pytest.mark.parametrize("name", ["auctions", "checkout"])
+def test_both_examples_are_the_same_pipeline(name: str) -> None:
+    files, kafka = load(example(name)), load(example(f"{name}_kafka"))
     assert (kafka.silver, kafka.gold) == (files.silver, files.gold)
-    assert source_of(kafka).record == source_of(files).record
+    records = [[(n, s.record) for n, s in each.sources.items()] for each in (files, kafka)]
+    assert records[0] == records[1]
 
 
 def test_the_project_reads_its_own_landing_folder_only(tmp_path: Path) -> None:
