@@ -16,7 +16,7 @@ from headgate.driver.lease import Lease
 from headgate.driver.loading import Loading
 from headgate.driver.opening import open_tables
 from headgate.driver.operating import (
-    leave_out_cancelled,
+    finish_replays,
     take_in_requests,
     takes_requests,
 )
@@ -145,7 +145,7 @@ class Driver:
         task = self._task
         runtime = PipelineRuntime(spark, task.pipeline, self._layout, task.layers)
         open_tables(runtime, self._layout, epoch, _now(), task.rebuild)
-        leave_out_cancelled(self._layout, runtime, _now())
+        finish_replays(self._layout, runtime, _now, self._say)
         if task.only_open:
             rereads = task.once and self._bring_level(runtime)
             if task.loads or rereads:

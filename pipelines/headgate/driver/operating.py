@@ -105,66 +105,85 @@ def _load(
 
 
 def _reject(runtime: PipelineRuntime, document: Document, now: datetime) -> None:
-    """Reject an operation, unless a rebuild of the table may have carried it out already: then the
-    table's job asks again after the rebuild."""
+    """Reject an operation, unless its table is not declared any more, or a rebuild of the table may
+    have carried it out already: then the table's job asks again after the rebuild."""
     path = GOLD.path(document["table"])
-    if runtime.rebuild is None or path not in runtime.rebuild.tables:
+    is_declared = path in runtime.pipeline.definitions
+    if is_declared and (runtime.rebuild is None or path not in runtime.rebuild.tables):
         gold = runtime.table(path).reader()
         runtime.decide(
             lambda position: amend_rejected(runtime.control, gold, document, position, now)
         )
 
 
+class _VoidError(Exception):
+    """A replay must not be carried out."""
+
+
 def _replay(
     layout: Layout, runtime: PipelineRuntime, request: Request, clock: Callable[[], datetime]
 ) -> str:
     """Decide on a replay, and ingest its copies as the next batch of bronze. After a crash in
-    between, only the second is done. Records stay refused if the request is void, or its copies
-    are damaged. Returns a message about the result."""
+    between, only the second is done. Records stay refused if the request or its decision is void,
+    or its copies are damaged. Returns a message about the result."""
     document = ReplayDocument.of(request)
     if (stage := runtime.bronze.get(document.source)) is None:
         return f"the replay {request.id} is void: {document.source} is not declared"
-    decision = runtime.control.refresh().decided(request.id)
-    if decision is not None and decision.number <= stage.refresh().operation:
-        return f"the replay {request.id} is done"
+    decisions, void = runtime.control.refresh(), f"the replay {request.id} is void"
+    decision = decisions.decided(request.id)
+    if decision is not None:
+        if decision.number <= stage.refresh().operation:
+            return f"the replay {request.id} is done"
+        in_force = {each.number for each in decisions.replays_of(document.source)}
+        if decision.number not in in_force:
+            return f"{void}: the tables have changed since; ask for it again"
     try:
         source = runtime.pipeline.sources[document.source]
         copies = CorrectedCopies(source, requested_copies(layout, request))
     except (OSError, pa.ArrowInvalid) as error:
         if decision is not None:
             _leave_out(runtime, decision, clock())
-        return f"the replay {request.id} is void: {error}"
+        return f"{void}: {error}"
 
-    def decide(position: Position) -> Decision | None:
+    def decide(position: Position) -> Decision:
         # It may have been taken back while its copies were read.
         if document.is_void(runtime.control.known) or find_request(layout, request.id) is None:
-            return None
+            raise _VoidError
         given = REPLAY, request.document, position, clock()
         return runtime.control.append(*given, request=request.id)
 
-    if (decision := decision or runtime.decide(decide)) is None:
-        return (
-            f"the replay {request.id} is void: the tables have changed since, or it was taken "
-            "back; ask for it again"
-        )
-    n = stage.replay(copies, decision.number, clock()).n
+    try:
+        n = stage.replay(copies, lambda: (decision or runtime.decide(decide)).number, clock()).n
+    except _VoidError:
+        return f"{void}: the tables have changed since, or it was taken back; ask for it again"
     failpoint("replay.committed")
     return f"replayed {plural(document.rows, 'record')} as batch {n:,}"
 
 
-def leave_out_cancelled(layout: Layout, runtime: PipelineRuntime, now: datetime) -> None:
-    """Leave out the replays that a driver has decided on before it was killed, and that a person
-    has taken back since. Called before the first batch of this driver, which would count as the
-    batch of the replay."""
-    if not takes_requests(runtime):
+def finish_replays(
+    layout: Layout,
+    runtime: PipelineRuntime,
+    clock: Callable[[], datetime],
+    say: Callable[[str], None],
+) -> None:
+    """Finish the replays that a driver has decided on before it was killed: carry them out, or
+    leave out those that a person has taken back since. Called before the first batch of this
+    driver, which would count as the batch of the replay. The publication of a rebuild of bronze
+    takes the replays out of force, so those into a rebuild wait for it."""
+    if "bronze" not in runtime.layers:
         return
+    rebuilt = runtime.rebuild.tables if runtime.rebuild else ()
     decisions = runtime.control.refresh()
     for source, stage in runtime.bronze.items():
         done = stage.refresh().operation
         for replay in decisions.replays_of(source):
-            is_asked = replay.request and find_request(layout, replay.request)
-            if replay.number > done and not is_asked:
-                _leave_out(runtime, decisions.rows[replay.number - 1], now)
+            if replay.number <= done or BRONZE.path(source) in rebuilt:
+                continue
+            if replay.request and (request := find_request(layout, replay.request)):
+                say(_replay(layout, runtime, request, clock))
+                remove_request(layout, request)
+            else:
+                _leave_out(runtime, decisions.rows[replay.number - 1], clock())
 
 
 def _leave_out(runtime: PipelineRuntime, decision: Decision, now: datetime) -> None:

@@ -147,11 +147,13 @@ class BronzeStage:
     def replay(
         self,
         copies: CorrectedCopies,
-        number: int,
+        decide: Callable[[], int],
         now: datetime,
     ) -> State:
-        """Commit corrected copies of records as the next batch, and so carry out the decision
-        ``number``. The source's offsets stay the same. Raises CommitRefusedError or FencedError."""
+        """Commit corrected copies of records as the next batch. ``decide`` is called just before
+        the commit, and returns the number of the decision that this carries out. The source's
+        offsets stay the same. Raises CommitRefusedError, FencedError, and what ``decide``
+        raises."""
         held = self.refresh()
         payload = BronzePayload.of(held)
         batch = InDriver(self._decoding, iter([copies.records()]))
@@ -159,12 +161,11 @@ class BronzeStage:
         counts = {**self._counts(batch, sequenced), "replayed": len(batch.ordered)}
         # ``changed_at`` stays the same: it is the time of the source's last record.
         state = held.advanced_to(held.n + 1, now, payload).counting(counts)
-        state = replace(state, operation=number)
         rows = batch.stamped(self._row_shape, sequenced.stamps)
         moved = [copies.moved(each, held.total.get("replayed", 0)) for each in rows]
         path = f"{attempt_folder(state)}/part-0.parquet"
         files = write_rows(self.table.storage, path, moved)
-        return self._commit(state, files, batch.ordered)
+        return self._commit(replace(state, operation=decide()), files, batch.ordered)
 
     @contextmanager
     def decoded(self, copies: CorrectedCopies) -> Iterator[DataFrame]:
