@@ -306,8 +306,8 @@ class ControlTable:
             )
 
     def _new_files(self, version: int) -> Iterable[DataFile]:
-        """The files with the rows that are not known yet. Those of a compaction have known rows,
-        too."""
+        """The files with the rows that are not known yet, perhaps among others. After a compaction,
+        these are all live files, because a vacuum may have removed those that it has merged."""
         if self._version >= 0 and version - self._version <= _FEW:
             try:
                 commits = [
@@ -316,7 +316,7 @@ class ControlTable:
                 ]
             except LogGapError:  # maintenance has trimmed them
                 commits = [None]
-            if None not in commits:
+            if all(commit is not None and not commit.removed for commit in commits):
                 return tuple(file for commit in commits if commit for file in commit.files)
         return with_footers(self.table, version, live_files(self.table.handle))
 

@@ -139,7 +139,7 @@ def test_a_reader_that_is_far_behind_reads_all_rows(
 
 
 def compact(owner: ControlTable) -> None:
-    """Merge all files, as maintenance does."""
+    """Merge all files, and remove them, as maintenance does."""
     table = owner.table
     state = table.refresh()
     files = tuple(with_footers(table, table.version, live_files(table.handle)))
@@ -150,6 +150,8 @@ def compact(owner: ControlTable) -> None:
 
     list(merging())
     assert replace_files(table, files, merged[0], NOON)
+    for file in files:
+        table.storage.remove(file.path)
 
 
 @pytest.mark.parametrize("known", [0, 2, 4])
