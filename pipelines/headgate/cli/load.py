@@ -48,7 +48,6 @@ from headgate.lake.tables.decisions import LOAD, LOAD_CHANGE
 from headgate.lake.tables.table import Table
 
 _WISHES = {"--pause": "paused", "--resume": "open", "--cancel": "cancelled"}
-_UNDONE = ("open", "paused", "stopped")
 DEFAULT_SHARE = 0.5
 
 
@@ -185,7 +184,7 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
         if id_ not in (None, each.id):
             return False
         is_named = option == "--resume" and id_ is not None
-        return each.wish in _UNDONE or (is_named and state(each) == "taken back")
+        return each.wish in requests.UNDONE or (is_named and state(each) == "taken back")
 
     def state(each: LoadRequest) -> str:
         return load_state(layout, declared.name, each).state

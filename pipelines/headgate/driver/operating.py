@@ -14,7 +14,7 @@ from headgate.driver.runtime import PipelineRuntime
 from headgate.failpoints import failpoint
 from headgate.flow.bronze.copies import CorrectedCopies
 from headgate.flow.operations.carrying_out import REJECTION, amend, amend_rejected
-from headgate.history.loads.requests import decide_load, decide_load_change
+from headgate.history.loads.requests import applies, decide_load, decide_load_change, loads_of
 from headgate.history.replay.requests import ReplayDocument, requested_copies
 from headgate.lake.control.requests import Request, find_request, remove_request, waiting_requests
 from headgate.lake.storage.layout import Layout
@@ -86,15 +86,17 @@ def _load(
     runtime: PipelineRuntime, request: Request, now: datetime, say: Callable[[str], None]
 ) -> None:
     """Decide on a load that begins, or on a change of one. The load of a source that is not
-    declared any more is dropped."""
+    declared any more is dropped, and a change that does not apply any more."""
 
     def decide(position: Position) -> None:
         control, document = runtime.control, request.document
         if control.known.decided(request.id) is not None:
             return
         if request.kind == LOAD_CHANGE:
-            change = document["load"], document["changes"], position, now, request.id
-            decide_load_change(control, *change)
+            load, changes = document["load"], document["changes"]
+            known = {each.id: each for each in loads_of(control.known)}
+            if applies(changes, known.get(load)):
+                decide_load_change(control, load, changes, position, now, request.id)
         elif document["source"] in runtime.bronze:
             decide_load(control, request, position, now)
 

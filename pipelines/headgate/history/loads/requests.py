@@ -36,6 +36,10 @@ FOLDER = f"{CONTROL}/loads"
 Wish = Literal["open", "paused", "cancelled", "stopped", "done", "taken back"]
 
 
+UNDONE: tuple[Wish, ...] = ("open", "paused", "stopped")
+"""The wishes of a load that has not ended."""
+
+
 @dataclass(frozen=True)
 class LoadRequest:
     """``number`` is that of the load among those of its source; 0 while the request waits.
@@ -92,13 +96,17 @@ def loads_of(decisions: Decisions, waiting: Iterable[Request] = ()) -> tuple[Loa
     """All loads that were ever requested, oldest first, with the changes of them. ``waiting`` are
     requests that may be decided already."""
     found: dict[str, LoadRequest] = {}
+    saved = {row.document["decision"] for row in decisions.of(RESET)}
+    wishes: dict[int, dict[str, Wish]] = {0: {}}
     for row in decisions.rows:
         if row.kind == LOAD:
             found[str(row.request)] = _begun(str(row.request), row.document, row.at)
         elif row.kind == LOAD_CHANGE:
             _change(found, row.document)
-        elif row.kind == RESET:
-            found = _after_reset(found, decisions, row)
+        elif row.kind == RESET and (last := row.document["decision"]) is not None:
+            found = _after_restore(found, row.document["back_to"], wishes.get(last, {}))
+        if row.number in saved:
+            wishes[row.number] = {id_: load.wish for id_, load in found.items()}
     for request in waiting:
         if decisions.decided(request.id) is None:
             if request.kind == LOAD:
@@ -118,18 +126,15 @@ def _change(found: dict[str, LoadRequest], document: Mapping[str, Any]) -> None:
         found[load.id] = replace(load, **document["changes"])
 
 
-def _after_reset(
-    found: Mapping[str, LoadRequest], decisions: Decisions, reset: Decision
+def _after_restore(
+    found: Mapping[str, LoadRequest], back_to: Mapping[str, Any], before: Mapping[str, Wish]
 ) -> dict[str, LoadRequest]:
-    """The loads after the restore of a savepoint together with bronze: a load that was done after
-    the savepoint is taken back. An open load continues from what bronze has."""
-    back, saved = reset.document["back_to"], reset.document["decision"]
-    if saved is None or not back:
-        return dict(found)
-    before = {each.id: each.wish for each in loads_of(decisions.until(saved))}
+    """The loads after the restore of a savepoint together with the bronze tables of ``back_to``: a
+    load that was done after the savepoint is taken back. ``before`` has the wishes at the
+    savepoint. An open load continues from what bronze has."""
 
     def after(load: LoadRequest) -> LoadRequest:
-        if load.source not in back or load.wish not in ("done", "taken back"):
+        if load.source not in back_to or load.wish not in ("done", "taken back"):
             return load
         return replace(load, wish="done" if before.get(load.id) == "done" else "taken back")
 
@@ -172,6 +177,12 @@ def decide_load_change(
     CommitRefusedError, FencedError."""
     document = {"load": load, "changes": dict(changes)}
     return control.append(LOAD_CHANGE, document, position, now, request=request)
+
+
+def applies(changes: Mapping[str, Any], load: LoadRequest | None) -> bool:
+    """Whether the changes that a person has requested still apply. A load that has ended meanwhile
+    is not paused or cancelled: if bronze is read again, its late rows must be folded again."""
+    return load is not None and (changes["wish"] == "open" or load.wish in UNDONE)
 
 
 def next_open_load(loads: Iterable[LoadRequest]) -> LoadRequest | None:

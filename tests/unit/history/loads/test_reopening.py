@@ -15,6 +15,7 @@ from headgate.history.loads.requests import (
     LoadRequest,
     Wish,
     all_loads,
+    applies,
     decide_load_change,
     loads_of,
     next_open_load,
@@ -22,7 +23,7 @@ from headgate.history.loads.requests import (
 from headgate.history.savepoints.resets import BatchIdentity, ResetTarget
 from headgate.lake.control.requests import send_request
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.decisions import LOAD, LOAD_CHANGE
+from headgate.lake.tables.decisions import LOAD, LOAD_CHANGE, RESET, Decision, Decisions
 from headgate.lake.tables.load import Load
 from tests.support.decisions import control_of, reset_to
 from tests.support.loads import begin_load, change_load, wishes
@@ -135,3 +136,28 @@ def test_a_request_that_waits_counts_as_a_load_of_its_wish(tmp_path: Path) -> No
     decide_load_change(control, "l-1", pause["changes"], {}, NOW, change.id)  # type: ignore[arg-type]
     change_load(layout, "shop", REQUEST, wish="open")
     assert wishes(layout, "shop") == {"l-1": "open", "l-2": "open"}
+
+
+def test_many_restores_are_read_in_one_pass() -> None:
+    """If each restore read all rows before its savepoint, thirty would take a billion passes."""
+    back = {"back_to": {"events": None}}
+    rows = (Decision(n, RESET, {}, {**back, "decision": n - 1}, NOW) for n in range(1, 31))
+    assert loads_of(Decisions(tuple(rows), 30)) == ()
+
+
+@pytest.mark.parametrize(
+    ("now", "wish", "does"),
+    [
+        ("open", "cancelled", True),
+        ("stopped", "cancelled", True),
+        ("done", "cancelled", False),
+        ("cancelled", "paused", False),
+        ("done", "open", True),
+    ],
+)
+def test_a_load_that_has_ended_meanwhile_is_not_cancelled(
+    now: Wish, wish: Wish, does: bool
+) -> None:
+    """Else a new read of bronze would leave its late rows out of gold."""
+    assert applies({"wish": wish}, replace(REQUEST, wish=now)) == does
+    assert not applies({"wish": wish}, None)
