@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -51,22 +52,24 @@ class Bench:
     def __post_init__(self) -> None:
         self.request = LoadRequest("l-1", "events", PLAN, "me", NOW)
         begin_load(self.layout, "p", self.request)
-        bronze = SimpleNamespace(refresh=lambda: State(BronzePayload(), n=self.n))
+        bronze = SimpleNamespace(
+            refresh=lambda: State(BronzePayload(), n=self.n), lock=threading.RLock()
+        )
         control = control_of(self.layout.storage, "p")
         runtime = SimpleNamespace(
             bronze={"events": bronze}, control=control, decide=lambda decide: decide({})
         )
-        run = SimpleNamespace(
+        self.run: Any = SimpleNamespace(
             layout=self.layout,
             task=SimpleNamespace(pipeline=SimpleNamespace(name="p")),
             spark=None,
             runtime=runtime,
-            control=SimpleNamespace(batch_lock=BatchLock()),
+            control=SimpleNamespace(batch_lock=BatchLock(), check_requests=lambda: None),
             clock=lambda: NOW,
             catch_up=SimpleNamespace(run=self._catch_up),
             say=lambda _: None,
         )
-        self.loading = Loading(cast(Any, run))
+        self.loading = Loading(cast(Any, self.run))
         self.loading._opened = cast(
             Any,
             SimpleNamespace(
@@ -263,3 +266,29 @@ def test_it_waits_for_its_share_and_its_rate(
 
 def test_the_first_step_waits_for_nothing() -> None:
     assert may_begin_step(0, None, share=0.01, rate=1, has_input=True)
+
+
+@pytest.mark.parametrize("has_input", [False, True])
+def test_other_sources_go_on_while_a_load_is_read(tables: Tables, has_input: bool) -> None:
+    bench = Bench(tables.layout)
+    lock = bench.run.control.batch_lock
+    with bench.loading._turn("events", has_input) as has_turn:
+        assert has_turn
+        with lock.if_free() as is_free:
+            assert is_free, "silver and gold follow the other sources"
+
+
+def test_a_load_takes_no_turn_while_a_batch_of_its_source_is_read(tables: Tables) -> None:
+    bench = Bench(tables.layout)
+    turns = list[bool]()
+
+    def take() -> None:
+        with bench.loading._turn("events", has_input=False) as has_turn:
+            turns.append(has_turn)
+
+    thread = threading.Thread(target=take)
+    with bench.run.runtime.bronze["events"].lock:
+        thread.start()
+        thread.join()
+    take()
+    assert turns == [False, True]

@@ -168,3 +168,46 @@ def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> N
     assert waiting_requests(running.tables.layout) == (), (
         "between batches, an outage delays nothing"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "waits"),
+    [
+        ("bronze/b", {"batch", "stage"}),
+        ("_headgate/files/b", {"batch", "stage", "listing"}),
+        ("silver/s", {"batch"}),
+        ("late/one", {"batch"}),
+    ],
+)
+def test_maintenance_waits_for_what_writes_the_table(
+    running: Running, path: str, waits: set[str]
+) -> None:
+    """A listing writes the files log, also while no batch runs."""
+    run: Any = running.supervisor._run
+    stream = stream_of()
+    stream.input.listing_lock = threading.RLock()
+    running.supervisor.streams = [stream]
+    locks: dict[str, Any] = {
+        "stage": run.runtime.bronze["b"].lock,
+        "listing": stream.input.listing_lock,
+        "batch": run.control.batch_lock._lock,
+    }
+
+    def is_free(lock: Any) -> bool:
+        taken: bool = lock.acquire(blocking=False)
+        if taken:
+            lock.release()
+        return taken
+
+    taken = dict[str, bool]()
+
+    def look() -> None:
+        taken.update({name: not is_free(lock) for name, lock in locks.items()})
+
+    with running.supervisor._turn_of(path):
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert {name for name, is_taken in taken.items() if is_taken} >= waits
+    assert ("stage" in waits) == taken["stage"]
+    assert all(map(is_free, locks.values()))
