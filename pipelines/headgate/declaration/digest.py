@@ -38,7 +38,7 @@ _NOT_MEANT: dict[type, tuple[str, ...]] = {
     Record: ("ignores_tombstones",),
     GoldTable: ("salt", "kind", "operator", "suite", "late"),
     SilverTable: ("suite",),
-    Source: ("kind", "reads", "expect_input_every", "expect_event_time_within"),
+    Source: ("kind", "reads", "is_only", "expect_input_every", "expect_event_time_within"),
 }
 
 Meaning = Mapping[str, Any]

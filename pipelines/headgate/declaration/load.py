@@ -81,7 +81,13 @@ def _build(
     gold_sections = _sections(root.entries("gold"))
     _check_tables(root, report)
     project = project_folder(report.file)
-    sources = _made({n: build_source(s, n, report, project) for n, s in source_sections.items()})
+    is_only = len(source_sections) == 1
+    sources = _made(
+        {
+            name: build_source(section, name, report, project, is_only=is_only)
+            for name, section in source_sections.items()
+        }
+    )
     silver, scopes = _build_silver(root, silver_sections, source_sections, reading.read, report)
     gold = _made(
         {n: build_gold(s, n, scopes, reading.read, report) for n, s in gold_sections.items()}

@@ -142,13 +142,14 @@ class Source:
     ``reads`` says, as a frozen dataclass of that kind, what is read.
 
     ``expect_input_every`` and ``expect_event_time_within`` are limits of health checks; None for no
-    limit.
+    limit. ``is_only``: whether the pipeline has no other source.
     """
 
     name: str
     record: Record
     kind: str
     reads: Any
+    is_only: bool
     expect_input_every: timedelta | None = None
     expect_event_time_within: timedelta | None = None
 

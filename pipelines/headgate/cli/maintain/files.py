@@ -262,7 +262,7 @@ class _Landing:
 
     @property
     def intake(self) -> FilesIntake:
-        return FilesIntake(self.source.reads, self.log)
+        return FilesIntake(self.source, self.log)
 
     def read_up_to(self) -> int:
         """The sequence up to which bronze has ingested the log."""

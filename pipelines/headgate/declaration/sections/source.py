@@ -132,7 +132,7 @@ def _check_zone(zone: Field, format_: str | None, report: ProblemReport) -> None
 
 
 def build_source(
-    section: Section, name: str, report: ProblemReport, project: Path
+    section: Section, name: str, report: ProblemReport, project: Path, *, is_only: bool
 ) -> Source | None:
     """The source, or None after reporting what is wrong with it."""
     given = {kind: of for kind in CONNECTORS.names() if (of := section.section(kind))}
@@ -146,7 +146,8 @@ def build_source(
         _check_flat(record, section, report)
     record = replace(record, ignores_tombstones=CONNECTORS[kind].ignores_tombstones(reads))
     expected = section.values("expect_input_every", "expect_event_time_within")
-    return Source(name, record, kind, CONNECTORS[kind].with_record(reads, record), **expected)
+    reads = CONNECTORS[kind].with_record(reads, record)
+    return Source(name, record, kind, reads, is_only, **expected)
 
 
 def _check_flat(record: Record, section: Section, report: ProblemReport) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headgate.commands import pipeline_command
+from headgate.declaration.model import Source
 from headgate.flow.sources.errors import FileChangedError
 from headgate.flow.sources.excerpts import some_of
 from headgate.flow.sources.files.log import LoggedFile
@@ -42,9 +43,11 @@ def change_of(file: LoggedFile, now: Stat | None) -> FileChange | None:
     return None if same else FileChange(file, now)
 
 
-def changed_files_error(landing: Storage, changes: Sequence[FileChange]) -> FileChangedError:
-    """The error for all changes."""
-    return FileChangedError(_message(landing, changes), _remedy(changes))
+def changed_files_error(
+    landing: Storage, changes: Sequence[FileChange], source: Source
+) -> FileChangedError:
+    """The error for all changes in the landing folder of a source."""
+    return FileChangedError(_message(landing, changes), _remedy(changes, source))
 
 
 def _message(landing: Storage, changes: Sequence[FileChange]) -> str:
@@ -66,19 +69,21 @@ def _message(landing: Storage, changes: Sequence[FileChange]) -> str:
     )
 
 
-def _remedy(changes: Sequence[FileChange]) -> str:
+def _remedy(changes: Sequence[FileChange], source: Source) -> str:
+    """Each source numbers its own files."""
+    of = () if source.is_only else ("--source", source.name)
     lines = []
     if any(each.is_of_time for each in changes):
-        accept = pipeline_command("files accept")
+        accept = pipeline_command("files accept", *of)
         lines.append(f"if only the times are new, as after a restore from a backup: {accept}")
     put_back = "put the old files back with their times, and give new content a new name"
     if all(each.now is None for each in changes):
         put_back = "put back what has vanished"
     if len(changes) == 1:
-        skip = pipeline_command("files skip", str(changes[0].file.sequence))
+        skip = pipeline_command("files skip", *of, str(changes[0].file.sequence))
         return "\n".join([*lines, f"{put_back}, or accept the change: {skip}"])
-    listed = pipeline_command("files list", "--changed")
-    skip = pipeline_command("files skip", "--changed")
+    listed = pipeline_command("files list", *of, "--changed")
+    skip = pipeline_command("files skip", *of, "--changed")
     return "\n".join([f"see them all: {listed}", *lines, f"{put_back}, or never read them: {skip}"])
 
 

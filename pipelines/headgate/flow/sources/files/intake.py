@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
+from headgate.declaration.model import Source
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
 from headgate.flow.sources.deployed_source import DeployedSource
@@ -25,17 +26,18 @@ from headgate.lake.storage.tree import Tree, tree_of
 
 
 class FilesIntake:
-    """Lists the landing folder into the log, and selects the files to read. ``unnamed`` are files
-    and folders that it could not record, because their names are not UTF-8. Methods that list or
-    read the folder raise LandingAwayError if it is away.
+    """Lists the landing folder into the log, and selects the files to read. ``reads`` is what the
+    source reads. ``unnamed`` are files and folders that it could not record, because their names
+    are not UTF-8. Methods that list or read the folder raise LandingAwayError if it is away.
 
     The driver of the bronze job is the only writer.
     """
 
-    def __init__(self, source: FilesSource, log: FilesLog) -> None:
-        self.source = source
+    def __init__(self, source: Source, log: FilesLog) -> None:
+        self._source = source
+        self.reads: FilesSource = source.reads
         self.log = log
-        self.landing = Storage(self.source.path)
+        self.landing = Storage(self.reads.path)
         self.unnamed: tuple[str, ...] = ()
         self._settling: dict[str, Stat] = {}
         self._was_mount = False
@@ -46,7 +48,7 @@ class FilesIntake:
         Raises FileChangedError if a recorded file was rewritten, or a new file is too large.
         """
         if self._has_vanished():
-            raise LandingAwayError(f"there is no landing folder {self.source.path}", PUT_BACK)
+            raise LandingAwayError(f"there is no landing folder {self.reads.path}", PUT_BACK)
         tree, recorded = self._tree(), self.log.recorded()
         self._require_still_mounted(tree)
         self.unnamed = tuple(sorted(tree.unnamed))
@@ -55,8 +57,8 @@ class FilesIntake:
             recorded,
             self._settling,
             now=now,
-            settle=self.source.settle,
-            order=self.source.order,
+            settle=self.reads.settle,
+            order=self.reads.order,
         )
         self._settling = dict(listing.settling)
         self._require_none(listing.changes)
@@ -75,7 +77,7 @@ class FilesIntake:
         folder without files is missing."""
         if not self.landing.is_local:
             return False
-        with reaching(self.source.path):
+        with reaching(self.reads.path):
             return not self.landing.exists("")
 
     def _require_still_mounted(self, tree: Tree) -> None:
@@ -84,18 +86,18 @@ class FilesIntake:
         after they were read."""
         if not self.landing.is_local:
             return
-        with reaching(self.source.path):
-            is_mount = os.path.ismount(os.path.realpath(self.source.path))
+        with reaching(self.reads.path):
+            is_mount = os.path.ismount(os.path.realpath(self.reads.path))
         if self._was_mount and not is_mount and not tree.files:
             raise LandingAwayError(
-                f"the landing folder {self.source.path} is empty, and its disk is not mounted any "
+                f"the landing folder {self.reads.path} is empty, and its disk is not mounted any "
                 "more",
                 PUT_BACK,
             )
         self._was_mount = is_mount
 
     def _tree(self) -> Tree:
-        with reaching(self.source.path):
+        with reaching(self.reads.path):
             return tree_of(self.landing, IGNORED_PREFIXES)
 
     def require_mounted(self, unread: int) -> None:
@@ -104,7 +106,7 @@ class FilesIntake:
         if self.landing.is_local and not self._tree().files:
             what = "is empty" if self.landing.exists("") else "is gone"
             raise LandingAwayError(
-                f"the landing folder {self.source.path} {what}, and {unread:,} of its files are "
+                f"the landing folder {self.reads.path} {what}, and {unread:,} of its files are "
                 "recorded and not read",
                 PUT_BACK,
             )
@@ -119,7 +121,7 @@ class FilesIntake:
         Raises FileChangedError if one of them has changed since it was recorded.
         """
         files = tuple(f for f in self.log.between(after, upto) if f.status == "recorded")
-        with reaching(self.source.path):
+        with reaching(self.reads.path):
             changes = [change_of(file, self.landing.stat(file.path)) for file in files]
         self._require_none(filter(None, changes))
         return files
@@ -153,7 +155,7 @@ class FilesIntake:
 
     def _require_none(self, changes: Iterable[FileChange]) -> None:
         if found := tuple(changes):
-            raise changed_files_error(self.landing, found)
+            raise changed_files_error(self.landing, found, self._source)
 
     def require_all_again(self, after: int) -> None:
         """Raises FileChangedError if a file after a sequence cannot be read again."""
@@ -168,7 +170,7 @@ class FilesIntake:
 
     def set_unreadable_aside(self, files: Sequence[LoggedFile], now: datetime) -> bool:
         """After a failed read, set unreadable files aside. Returns whether there were any."""
-        damaged = unreadable(self.landing, self.source, files)
+        damaged = unreadable(self.landing, self.reads, files)
         aside = [replace(file, status="set_aside", reason=why) for file, why in damaged.items()]
         self.log.append(aside, now)
         return bool(damaged)
@@ -182,7 +184,7 @@ def gone_files(place: DeployedSource, after: int) -> str | None:
         return "there is no log of the files that were read"
     try:
         log.load()
-        FilesIntake(place.source.reads, log).require_all_again(after)
+        FilesIntake(place.source, log).require_all_again(after)
     except HeadgateError as error:
         return error.message
     return None
@@ -194,7 +196,7 @@ def require_unchanged(place: DeployedSource, after: int) -> None:
     log = FilesLog.of(place.storage, place.pipeline, place.source.name)
     if log.table.exists:
         log.load()
-        FilesIntake(place.source.reads, log).require_unchanged(after)
+        FilesIntake(place.source, log).require_unchanged(after)
 
 
 def gone_of_load(place: DeployedSource, plan: LoadPlan, folder: Storage) -> str | None:
@@ -205,7 +207,7 @@ def gone_of_load(place: DeployedSource, plan: LoadPlan, folder: Storage) -> str 
     try:
         log.load()
         reads = replace(place.source.reads, path=plan.details["folder"])
-        FilesIntake(reads, log).readable(0, plan.ends["sequence"])
+        FilesIntake(replace(place.source, reads=reads), log).readable(0, plan.ends["sequence"])
     except HeadgateError as error:
         return error.message
     return None

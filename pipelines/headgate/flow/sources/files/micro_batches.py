@@ -42,14 +42,14 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
 
     def __init__(self, log: FilesLog, context: SourceContext) -> None:
         self.log = log
-        self._files = FilesIntake(context.source.reads, log)
+        self._files = FilesIntake(context.source, log)
         self._context = context
         self._clock = context.clock
 
     @property
     def limits(self) -> tuple[int, int]:
         """The most files and bytes of a batch."""
-        source = self._files.source
+        source = self._files.reads
         return source.max_files_per_batch, source.max_bytes_per_batch
 
     def poll(self, at: BronzePayload, *, final: bool) -> None:
@@ -57,7 +57,7 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
         ``settle``. The next run reads files that appear or grow meanwhile: a producer that never
         pauses must not keep this run from its batches."""
         settling = self.list_new()
-        ends = self._context.monotonic() + self._files.source.settle.total_seconds() + SETTLING
+        ends = self._context.monotonic() + self._files.reads.settle.total_seconds() + SETTLING
         while final and settling and self._context.monotonic() < ends:
             self._context.check()
             time.sleep(SETTLING)
@@ -82,7 +82,7 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
     def read(self, planned: FilesRange, now: datetime) -> SourceBatch:
         """Raises FileChangedError if a file has changed since it was recorded."""
         files = self._readable(planned)
-        records = records_of(self._files.landing, self._files.source, files)
+        records = records_of(self._files.landing, self._files.reads, files)
         arrived = min((file.seen for file in files), default=None)
         end = BatchEnd({"sequence": planned.end}, arrived=arrived)
         return SourceBatch(records, end, lambda: self._verify(planned))
@@ -97,7 +97,7 @@ class FilesMicroBatches(MicroBatchSource[FilesRange]):
 
     @property
     def remark(self) -> str | None:
-        files, folder = self._files, self._files.source.path
+        files, folder = self._files, self._files.reads.path
         if files.unnamed:
             return (
                 f"{folder} has names that are not UTF-8, so no log can hold them, and they are not "

@@ -38,7 +38,7 @@ def ingested(pipeline: Pipeline, folder: Path, files: int) -> int:
     log = FilesLog.of(Storage(str(folder / f"lake-{files}")), "tiny", "events")
     log.shape.create(FILES_LOG)
     log.load()
-    intake = FilesIntake(reads, log)
+    intake = FilesIntake(replace(source_of(pipeline), reads=reads), log)
     intake.list_new(NOW)
     records = records_of(intake.landing, reads, intake.readable(0, files))
     batch = InDriver(
