@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tests.property.protocol.tables import KINDS, ONE, kind_of, source_of, tables_of
+
 Rows = tuple[int, ...]
 Drains = tuple[tuple[int, int], ...]
+Position = tuple[tuple[str, int], ...]
+Void = tuple[tuple[int, str], ...]
 Versions = tuple[tuple[str, int], ...]
 
 EMPTIED = -1
@@ -35,9 +39,9 @@ class Commit(NamedTuple):
     closed: int = -1  # gold: windows up to this one were closed by an operation
     operation: int = 0  # gold: the number of the last operation that it carried out
     origin: int = EMPTIED  # reset: the version that was restored; control: that of the savepoint
-    position: int = 0  # drain: the n of bronze after which it takes place
+    position: Position = ()  # drain: the n of each source's bronze after which it takes place
     wanted: Versions = ()  # intent: its tables, each with its target version
-    void: tuple[int, ...] = ()  # intent: all operations that are not in force after it
+    void: Void = ()  # intent: all operations that are not in force after it, by source
 
     def without_data(self, kind: str, epoch: int, *, copy_forward: bool = True) -> Commit:
         """A commit of ``kind`` after this one: the same state, no files."""
@@ -50,28 +54,33 @@ class Commit(NamedTuple):
             added=(),
             removed=(),
             origin=EMPTIED,
-            position=0,
+            position=(),
             wanted=(),
             void=(),
         )
 
 
 Log = tuple[Commit, ...]
-TABLES = ("control", "files", "bronze", "quarantine", "silver", "late", "gold")
+TABLES = tables_of(ONE, ("control", *KINDS))
 
 
 class World(NamedTuple):
     """All that remains after a process has ended: tables, data files, the lease's counter,
     savepoints."""
 
+    tables: tuple[str, ...] = TABLES
     logs: tuple[Log, ...] = ((Commit(),),) * len(TABLES)
     storage: tuple[tuple[str, Rows], ...] = ()
     epoch: int = 0
     savepoints: tuple[Versions, ...] = ()
     checkpoint: int = 0  # only the mutant without CHECKPOINT_IN_BRONZE reads it
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(source_of(table) for table in self.tables if kind_of(table) == "bronze")
+
     def log(self, table: str) -> Log:
-        return self.logs[TABLES.index(table)]
+        return self.logs[self.tables.index(table)]
 
     def head(self, table: str) -> Commit:
         return self.log(table)[-1]
@@ -82,7 +91,7 @@ class World(NamedTuple):
         if commit.app and any(newer.app for newer in log[handle + 1 :]):
             return None
         logs = list(self.logs)
-        logs[TABLES.index(table)] = (*log, commit)
+        logs[self.tables.index(table)] = (*log, commit)
         return self._replace(logs=tuple(logs))
 
     def write(self, path: str, rows: Rows) -> World:

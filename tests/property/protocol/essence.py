@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from itertools import count
 
-from tests.property.protocol.delta import EMPTIED, TABLES, Commit, Log, World
+from tests.property.protocol.delta import EMPTIED, Commit, Log, World
+from tests.property.protocol.tables import kind_of
 
 
 def essence(world: World) -> World:
     """A world without the parts that only its running processes can see: fences without any other
     change, epochs, files that no commit names, and the writers of all other files."""
     kept = [kept_of(log) for log in world.logs]
-    versions = {table: one[1] for table, one in zip(TABLES, kept, strict=True)}
+    versions = {table: one[1] for table, one in zip(world.tables, kept, strict=True)}
     numbers = count()
     names: dict[str, str] = {}
     logs = []
-    for table, (log, _) in zip(TABLES, kept, strict=True):
-        if table != "files":
+    for table, (log, _) in zip(world.tables, kept, strict=True):
+        if kind_of(table) != "files":
             names |= {p: f"#{next(numbers)}" for c in log for p in c.added if p not in names}
         logs.append(tuple(renamed(table, commit, names, versions) for commit in log))
     storage = tuple(sorted((names[path], rows) for path, rows in world.storage if path in names))
@@ -24,7 +25,8 @@ def essence(world: World) -> World:
         tuple((table, versions[table][version]) for table, version in savepoint)
         for savepoint in world.savepoints
     }
-    return World(tuple(logs), storage, 0, tuple(sorted(savepoints)), world.checkpoint)
+    saved = tuple(sorted(savepoints))
+    return World(world.tables, tuple(logs), storage, 0, saved, world.checkpoint)
 
 
 def kept_of(log: Log) -> tuple[Log, list[int]]:

@@ -131,7 +131,7 @@ class History:
         for one in self.in_order:
             logs[one.table].append(self._commit(one))
             versions = tuple(tuple(logs[name]) for name in TABLES)
-            yield one, World(versions, self.storage)
+            yield one, World(logs=versions, storage=self.storage)
 
     def violations(self) -> Iterator[tuple[str, Violation]]:
         pairs: dict[tuple[str, int], int] = {}
@@ -238,12 +238,12 @@ class History:
         """The fields of a commit of control that the row of its decision has."""
         decision = self._decisions.rows[number - 1]
         if decision.kind == RESET:
-            void = decision.document["void"].get(self._source, ())
+            void = ((number, "") for number in decision.document["void"].get(self._source, ()))
             wanted = self._wanted(decision.document)
             return {"kind": "intent", "wanted": wanted, "void": tuple(void)}
         if decision.kind in NO_OPERATIONS:
             return {"kind": decision.kind}
-        return {"kind": "drain", "position": decision.position[self._source].n}
+        return {"kind": "drain", "position": (("", decision.position[self._source].n),)}
 
     def _added(self, one: Told) -> tuple[str, ...]:
         state = one.entry.state

@@ -283,9 +283,11 @@ class Lockstep:
         decision = self._control.refresh().rows[-1]
         (source,) = self.pipeline.sources
         if decision.kind == RESET:
-            void = tuple(decision.document["void"].get(source, ()))
+            void = tuple((number, "") for number in decision.document["void"].get(source, ()))
             return told(kind, found._replace(kind="intent", void=void))
-        return told(kind, found._replace(kind="drain", position=decision.position[source].n))
+        return told(
+            kind, found._replace(kind="drain", position=(("", decision.position[source].n),))
+        )
 
 
 def position(kind: str, state: State) -> Commit:

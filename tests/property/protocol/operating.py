@@ -9,6 +9,7 @@ from tests.property.protocol.past import live_files
 from tests.property.protocol.routing import carried_out, onward, reading_decisions
 from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import Driver, Scenario, Successor
+from tests.property.protocol.tables import table_of
 
 DOWNSTREAM = {"bronze": "silver", "silver": "gold"}
 
@@ -23,18 +24,21 @@ def decide(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
 
 
 def decide_position(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
-    """The operation takes place after the last batch of bronze, to which only this driver
-    commits."""
+    """For the tables of each source, the operation takes place after the last batch of its bronze,
+    to which only this driver commits."""
     of = "bronze" if scenario.keeps(Rule.POSITION_OF_BRONZE) else "gold"
-    driver = driver._replace(target=world.head(of).n, upto=world.head("bronze").n)
-    yield world, driver._replace(at="decide commit")
+    position = tuple((each, world.head(table_of(of, each)).n) for each in driver.sources)
+    if not scenario.keeps(Rule.POSITION_BY_SOURCE):
+        position = tuple((each, position[0][1]) for each in driver.sources)
+    upto = world.head(table_of("bronze", driver.source)).n
+    yield world, driver._replace(at="decide commit", position=position, upto=upto)
 
 
 def decide_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """One more decision: an operation, with its place in the order of batches."""
     state = world.log("control")[driver.handle]
     entry = state.without_data("drain", driver.epoch)
-    entry = entry._replace(n=state.n + 1, position=driver.target)
+    entry = entry._replace(n=state.n + 1, position=driver.position)
     entry = entry._replace(app=scenario.keeps(Rule.DECISION_FENCED))
     after = world.commit("control", driver.handle, entry)
     if after is None:
@@ -45,7 +49,7 @@ def decide_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[
 
 def operate(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Refresh gold, which is at the place of the operation."""
-    log = world.log("gold")
+    log = world.log(table_of("gold", driver.source))
     if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")
     else:
@@ -54,14 +58,15 @@ def operate(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
 
 def operation_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Close every window that gold holds: one commit that records the operation."""
-    log = world.log("gold")[: driver.handle + 1]
+    table = table_of("gold", driver.source)
+    log = world.log(table)[: driver.handle + 1]
     if driver.target <= carried_out(scenario, log[-1]):
         yield world, onward(scenario, world, driver)
         return
     held = (scenario.events[row].window for row in world.read(live_files(log)))
     entry = log[-1].without_data("operation", driver.epoch)
     entry = entry._replace(operation=driver.target, closed=max(held, default=log[-1].closed))
-    after = world.commit("gold", driver.handle, entry)
+    after = world.commit(table, driver.handle, entry)
     if after is None:
         yield world, driver.end("refused")
     else:

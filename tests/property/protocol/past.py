@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from tests.property.protocol.delta import Commit, Drains, Log, Rows, World
+from tests.property.protocol.delta import Commit, Drains, Log, Rows, Void, World
+from tests.property.protocol.tables import table_of
 
 DECISIONS = ("drain", "intent")
 """The kinds of commits of control: an operation that closes windows is decided, or resets are."""
@@ -83,25 +84,27 @@ def awaits(world: World, table: str, state: Commit | None = None, *, by_table: b
     return reset is not None and (state or world.head(table)).generation < reset.generation
 
 
-def void_after(control: Log) -> tuple[int, ...]:
+def void_after(control: Log) -> Void:
     """The operations that are not in force: the newest reset names them all."""
     return next((one.void for one in resets(control)), ())
 
 
-def in_force(control: Log) -> Drains:
-    """The number of every operation that is in force, with its position, oldest first."""
+def in_force(control: Log, source: str = "", *, else_at: int | None = None) -> Drains:
+    """The number of every operation that is in force for the tables of a source, with its position
+    there, oldest first. An operation that was decided before there was the source has no position,
+    or ``else_at``."""
     void = void_after(control)
-    found = ((one.n, one.position) for one in operations(control))
-    return tuple(one for one in found if one[0] not in void)[::-1]
+    found = ((one.n, dict(one.position).get(source, else_at)) for one in operations(control))
+    return tuple((o, n) for o, n in found if n is not None and (o, source) not in void)[::-1]
 
 
-def descends(world: World, then: Commit) -> bool:
-    """Whether the batches that bronze had in a state are those that it has now. A batch is known by
-    bronze's generation at its commit and by its number."""
+def descends(world: World, bronze: str, then: Commit) -> bool:
+    """Whether the batches that a bronze table had in a state are those that it has now. A batch is
+    known by the table's generation at its commit and by its number."""
     targets = {
-        one.generation: world.log("bronze")[dict(one.wanted)["bronze"]]
+        one.generation: world.log(bronze)[dict(one.wanted)[bronze]]
         for one in resets(world.log("control"))
-        if "bronze" in dict(one.wanted)
+        if bronze in dict(one.wanted)
     }
     generation, n = then.generation, then.n
     while generation in targets and targets[generation].n >= n:
@@ -111,3 +114,9 @@ def descends(world: World, then: Commit) -> bool:
         limit = min(limit, targets[present].n)
         present = targets[present].generation
     return present == generation and limit >= n
+
+
+def is_begun(world: World, source: str) -> bool:
+    """Whether the tables of a source exist: there was anything else than fences."""
+    log = world.log(table_of("bronze", source))
+    return any(commit.kind not in ("create", "fence") for commit in log)

@@ -22,7 +22,7 @@ from headgate.history.savepoints.store import create_savepoint, savepoints
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import ControlTable, position_of
 from headgate.lake.tables.snapshot import tables_of
-from tests.property.protocol.scenario import EVERY_TABLE
+from tests.property.protocol.delta import TABLES
 from tests.support.failing import Died, passing
 from tests.support.lake import Lake
 
@@ -76,7 +76,7 @@ class Process(Lake):
     def empty_gold(self, epoch: int) -> None:
         """Reset gold and its late rows to empty tables, so that they are rebuilt."""
         found = {kind_of(t.name).name: t for t in tables_of(self.layout, self.pipeline.name)}
-        tables = [found[name] for name in EVERY_TABLE]
+        tables = [found[name] for name in TABLES]
         for table in tables:
             table.fence(epoch)
         control, now = ControlTable(found["control"]), self.clock()

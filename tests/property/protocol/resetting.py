@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.property.protocol.delta import EMPTIED, Commit, Log, Versions, World
+from tests.property.protocol.delta import EMPTIED, Commit, Log, Versions, Void, World
 from tests.property.protocol.past import (
     awaits,
     descends,
+    is_begun,
     live_files,
     operations,
     reset_of,
@@ -16,7 +17,15 @@ from tests.property.protocol.past import (
 )
 from tests.property.protocol.routing import built, carrying_out
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import BUILT, SIDES, Driver, Scenario, Successor
+from tests.property.protocol.scenario import Driver, Scenario, Successor
+from tests.property.protocol.tables import (
+    BUILT,
+    SIDES,
+    kind_of,
+    source_of,
+    table_of,
+    tables_of,
+)
 
 
 def ask(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -27,7 +36,7 @@ def ask(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]
     elif scenario.keeps(Rule.SAME_PAST) and not has_past(scenario, world, driver):
         yield world, driver.end("done: bronze has another past")
     elif not scenario.keeps(Rule.ASKED_ANEW) and is_open(scenario, world, driver):
-        yield world, carrying_out(driver, "prove")
+        yield world, carrying_out(scenario, driver, "prove")
     else:
         yield world, driver._replace(at="ask commit", handle=len(log) - 1)
 
@@ -36,7 +45,7 @@ def ask_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Suc
     """The decision: it raises the generation, and names all tables that have to go back and all
     operations that are not in force after it."""
     log = world.log("control")[: driver.handle + 1]
-    wanted = wanted_by(scenario, driver)
+    wanted = (*wanted_by(scenario, driver), *younger(world, driver))
     remaining: Versions = ()
     if not scenario.keeps(Rule.ONE_DECISION):
         wanted, remaining = wanted[:1], wanted[1:]
@@ -57,25 +66,35 @@ def ask_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Suc
         yield world, driver.end("refused")
     elif remaining:
         left = tuple(one for one in driver.versions if one not in wanted)
-        yield after, carrying_out(driver._replace(versions=left), "ask")
+        yield after, carrying_out(scenario, driver._replace(versions=left), "ask")
     else:
-        yield after, carrying_out(driver._replace(versions=wanted), "prove")
+        yield after, carrying_out(scenario, driver._replace(versions=wanted), "prove")
 
 
-def void_of(scenario: Scenario, control: Log, driver: Driver) -> tuple[int, ...]:
-    """The operations that are not in force after a reset: those that were not at the savepoint,
-    and, of later ones, all if bronze goes back, otherwise those that are not in force now."""
-    now = void_after(control)
+def void_of(scenario: Scenario, control: Log, driver: Driver) -> Void:
+    """The operations that are not in force after a reset, for each source: those that were not at
+    the savepoint, and, of later ones, all if its bronze goes back, otherwise those that are not in
+    force now."""
+    now = {*void_after(control)}
     if driver.role == "rebuild":
-        return now
-    then = control[: dict(driver.versions)["control"] + 1]
-    later = {one.n for one in operations(control) if one.n > then[-1].n}
+        return tuple(sorted(now))
+    versions = dict(driver.versions)
+    then = control[: versions["control"] + 1]
+    later = {(one.n, s) for one in operations(control) for s, _ in one.position}
+    later = {each for each in later if each[0] > then[-1].n}
+    back = {s for _, s in later if table_of("bronze", s) in versions}
     if driver.role == "restore" or not scenario.keeps(Rule.VOID_LATER):
-        later &= set(now)
-    before = set(void_after(then) if scenario.keeps(Rule.VOID_AGAIN) else ())
+        back = set()
+    if not scenario.keeps(Rule.VOID_BY_SOURCE) and back:
+        back = {s for _, s in later}
+    later = {each for each in later if each[1] in back or each in now}
+    before = {*void_after(then)} if scenario.keeps(Rule.VOID_AGAIN) else set()
     if not scenario.keeps(Rule.IN_FORCE_AGAIN):
-        before |= set(now)
-    return tuple(sorted(before | later))
+        before |= now
+    void = before | later
+    if not scenario.keeps(Rule.VOID_OF_LEFT):
+        void = {each for each in void if each[1] in driver.sources}
+    return tuple(sorted(void))
 
 
 def reset(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -154,27 +173,45 @@ def wanted_by(scenario: Scenario, driver: Driver) -> Versions:
     """The resets that this process asks for."""
     sides = SIDES if not scenario.keeps(Rule.SIDES_TOO) else ()
     stay = {"bronze"} if driver.role == "restore" else set()
-    return tuple(one for one in driver.versions if one[0] in {*BUILT} - {*stay, *sides})
+    kinds = {*BUILT} - {*stay, *sides}
+    return tuple(one for one in driver.versions if kind_of(one[0]) in kinds)
+
+
+def younger(world: World, driver: Driver) -> Versions:
+    """The tables of sources that the savepoint does not know: their bronze stays, and all others
+    catch up from the beginning."""
+    if driver.role == "rebuild":
+        return ()
+    known = {source_of(table) for table, _ in driver.versions}
+    new = tuple(s for s in world.sources if s not in known and is_begun(world, s))
+    return tuple((table, EMPTIED) for table in tables_of(new, BUILT[1:]))
 
 
 def has_past(scenario: Scenario, world: World, driver: Driver) -> bool:
-    """Whether bronze stays as it was for this process: it goes back as well, or its present batches
-    go on from those of the savepoint."""
-    if driver.role != "restore" or "bronze" not in dict(driver.versions):
+    """Whether no bronze changes for this process: it goes back as well, or the present batches of
+    each source go on from those of the savepoint."""
+    if driver.role != "restore":
         return True
+    bronze = [table for table, _ in driver.versions if kind_of(table) == "bronze"]
+    if not scenario.keeps(Rule.PAST_OF_EACH):
+        bronze = bronze[:1]
+    return all(has_past_of(scenario, world, driver, table) for table in bronze)
+
+
+def has_past_of(scenario: Scenario, world: World, driver: Driver, bronze: str) -> bool:
     savepoint = dict(driver.versions)
-    then = world.log("bronze")[savepoint["bronze"]]
+    then = world.log(bronze)[savepoint[bronze]]
     if scenario.keeps(Rule.BATCH_IDENTITY):
-        return descends(world, then)
+        return descends(world, bronze, then)
     last = world.log("control")[savepoint["control"]].n
     later = (dict(one.wanted) for one in resets(world.log("control")) if one.n > last)
-    back_to = (world.log("bronze")[one["bronze"]].n for one in later if "bronze" in one)
+    back_to = (world.log(bronze)[one[bronze]].n for one in later if bronze in one)
     return all(n >= then.n for n in back_to)
 
 
 def is_open(scenario: Scenario, world: World, driver: Driver) -> bool:
     """Whether the same resets were asked for before and a table still awaits one."""
     last = next(resets(world.log("control")), None)
-    if last is None or last.wanted != wanted_by(scenario, driver):
+    if last is None or last.wanted != (*wanted_by(scenario, driver), *younger(world, driver)):
         return False
-    return any(awaits(world, table) for table in built(driver))
+    return any(awaits(world, table) for table in built(scenario, driver))

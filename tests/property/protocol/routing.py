@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from tests.property.protocol.delta import Commit, World
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import BUILT, SIDES, TAKEN_BACK, Driver, Scenario
+from tests.property.protocol.scenario import LAYERS, TAKEN_BACK, Driver, Scenario
+from tests.property.protocol.tables import (
+    BUILT,
+    SIDES,
+    WITHOUT_SIDES,
+    table_of,
+    tables_of,
+)
 
 
 def onward(
@@ -19,14 +26,22 @@ def onward(
         return driver._replace(at="refresh")
     if is_due(scenario, world, driver):
         return driver.end(TAKEN_BACK)
-    if "silver" in driver.layer and world.head("silver").n < driver.upto:
+    silver = table_of("silver", driver.source)
+    if driver.owns("silver") and world.head(silver).n < driver.upto:
         return silver_next(scenario, world, driver)
-    return gold_next(scenario, world, driver) if "gold" in driver.layer else driver.resting()
+    return gold_next(scenario, world, driver) if driver.owns("gold") else next_source(driver)
+
+
+def next_source(driver: Driver) -> Driver:
+    """The tables of one source are level: continue with those of the next one."""
+    if not driver.others:
+        return driver.resting()
+    return driver._replace(at="survey", source=driver.others[0], others=driver.others[1:])
 
 
 def silver_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
     """Bring silver to bronze's n, but in one step no further than to the n of an operation."""
-    n = world.head("silver").n
+    n = world.head(table_of("silver", driver.source)).n
     stops = [stop for _, stop in driver.drains if n < stop < driver.upto]
     if not scenario.keeps(Rule.SILVER_STOPS):
         stops = []
@@ -35,23 +50,26 @@ def silver_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
 
 def gold_next(scenario: Scenario, world: World, driver: Driver) -> Driver:
     """Bring gold to silver's n, with every operation at its place."""
-    gold = world.head("gold")
+    gold = world.head(table_of("gold", driver.source))
     for number, n in driver.drains:
         if number <= carried_out(scenario, gold):
             continue
         stop = min(n, driver.upto) if scenario.keeps(Rule.GOLD_STOPS) else driver.upto
         if gold.n < stop:
             return stage_of(scenario, driver, "gold", stop)
-        return driver._replace(at="operate", target=number) if gold.n >= n else driver.resting()
+        return driver._replace(at="operate", target=number) if gold.n >= n else next_source(driver)
     if gold.n < driver.upto:
         return stage_of(scenario, driver, "gold", driver.upto)
-    return driver.resting()
+    return next_source(driver)
 
 
 def stage_of(scenario: Scenario, driver: Driver, dense: str, target: int) -> Driver:
     """Bring one stage to ``target``, its tables in the order of commits."""
-    side = next(side for side, of in SIDES.items() if of == dense)
-    tables = (side, dense) if scenario.keeps(Rule.SIDE_FIRST) else (dense, side)
+    sides = () if driver.source in WITHOUT_SIDES else (k for k, of in SIDES.items() if of == dense)
+    kinds = (*sides, dense)
+    if not scenario.keeps(Rule.SIDE_FIRST):
+        kinds = kinds[::-1]
+    tables = tuple(table_of(kind, driver.source) for kind in kinds)
     return driver._replace(at="refresh", target=target, tables=tables)
 
 
@@ -65,18 +83,33 @@ def is_due(scenario: Scenario, world: World, driver: Driver) -> bool:
     return scenario.keeps(Rule.RESET_ENDS) and moved
 
 
-def carrying_out(driver: Driver, then: str) -> Driver:
+def carrying_out(scenario: Scenario, driver: Driver, then: str) -> Driver:
     """Carry out the resets of a process's tables, and then continue at ``then``."""
-    return driver._replace(at="reset", tables=built(driver), then=then)
+    return driver._replace(at="reset", tables=built(scenario, driver), then=then)
 
 
-def built(driver: Driver) -> tuple[str, ...]:
-    """The tables of a process that may be reset, bronze first, side tables before dense ones."""
-    return tuple(table for table in BUILT if table in driver.layer)
+def built(scenario: Scenario, driver: Driver) -> tuple[str, ...]:
+    """The tables that a process may reset, bronze first, side tables before dense ones."""
+    found = {*fenced_by(scenario, driver)}
+    every = tables_of(scenario.sources, BUILT)
+    return tuple(table for table in every if table in found)
+
+
+def fenced_by(scenario: Scenario, driver: Driver) -> tuple[str, ...]:
+    """The tables that a process fences: its own, and those of the same kinds that are not declared
+    any more."""
+    if not scenario.keeps(Rule.LEFT_FENCED):
+        return driver.layer
+    return tables_of(scenario.sources, LAYERS[driver.role])
 
 
 def reading_decisions(driver: Driver) -> Driver:
     """The driver knows the position of its bronze: read control second, then bring the stages
     there. The job of one layer reads both when it is at rest."""
-    is_fused = {"bronze", "silver"} <= {*driver.layer}
+    is_fused = driver.owns("bronze") and driver.owns("silver")
     return driver._replace(at="survey decisions") if is_fused else driver.resting()
+
+
+def of_every_source(driver: Driver) -> Driver:
+    """Bring the stages of all sources up, one after the other."""
+    return driver._replace(source=driver.sources[0], others=driver.sources[1:])

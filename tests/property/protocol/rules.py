@@ -61,7 +61,16 @@ class Rule(Enum):
     TARGET_STATE = "counts, operation and what is closed go back with the files"
     CLOSED_AGAIN = "a table that is built anew carries out every operation again"
     LINEAGE = "reading batches back goes on, behind a reset, at the version that it restored"
+    # Several sources
+    FAILING_ALONE = "a source of which no batch can be read does not stop the others"
+    POSITION_BY_SOURCE = "a decision has a position for each source"
+    ADDED_UNTOUCHED = "an operation of before a source was added does not touch its tables"
+    LEFT_FENCED = "a driver fences the tables of sources that are not declared any more, too"
+    PAST_OF_EACH = "a restore that leaves bronze is refused if one bronze table has another past"
+    VOID_BY_SOURCE = "an operation is not in force for the sources whose bronze goes back"
+    VOID_OF_LEFT = "a reset says what is not in force for all sources, declared or not"
     # Savepoints
     CUT_UPWARDS = "a savepoint reads the tables from gold up to bronze"
     CUT_DECISIONS = "a savepoint reads the last decision after silver and before bronze"
     CUT_WHOLE = "no savepoint is taken of a table that awaits a reset, as control says at the end"
+    CUT_BY_KIND = "a savepoint reads gold and silver of all sources before any bronze"

@@ -19,6 +19,7 @@ from tests.property.protocol.invariants import (
     force_faults,
     has_failed,
     log_faults,
+    zombie_faults,
 )
 from tests.property.protocol.saving import copied
 from tests.property.protocol.scenario import Driver, Scenario, State
@@ -70,6 +71,12 @@ class Space:
 
     def waits_for_lease(self, driver: int) -> bool:
         return self._driver[driver].at == "lease"
+
+    def waits_for(self, driver: int, before: int) -> bool:
+        """Whether a process may not start yet: the one before it has not ended."""
+        earlier = self._driver[before]
+        in_turn = self.scenario.in_turn and earlier.role != "savepoint"
+        return in_turn and self.waits_for_lease(driver) and not earlier.ended
 
     def _number_world(self, world: World) -> int:
         if (number := self.worlds.setdefault(world, len(self._world))) == len(self._world):
@@ -130,6 +137,8 @@ def explore(
 def steps(space: Space, state: Numbers) -> Iterator[tuple[str, Numbers]]:
     """Every step that some driver may take now, each with a description."""
     for place in range(1, len(state)):
+        if place > 1 and space.waits_for(state[place], state[place - 1]):
+            return
         for name, world, moved in space.moves(state[0], state[place]):
             yield f"{place - 1}: {name}", (world, *state[1:place], moved, *state[place + 1 :])
         if space.waits_for_lease(state[place]):
@@ -141,6 +150,8 @@ def violations(space: Space, state: Numbers, *, at_rest: bool) -> list[Violation
     found = [*space.violations(state[0])]
     if not space.failed.isdisjoint(state[1:]):
         found += space.driver_faults(state[1:])
+    if space.scenario.declared:
+        found += zombie_faults(space.scenario, *space.state(state))
     return [*found, *completion_faults(space.scenario, space.state(state))] if at_rest else found
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.property.protocol.search import explore
 from tests.property.protocol.test_mutants import MUTANTS, label
 from tests.property.protocol.test_search import SCENARIOS
+from tests.property.protocol.test_sources import SOURCES
 from tests.property.protocol.traces import store
 
 FOLDER = Path(__file__).parent
@@ -42,7 +43,7 @@ def digest() -> str:
 
 
 def main() -> str | None:
-    for name, scenario in SCENARIOS.items():
+    for name, scenario in (*SCENARIOS.items(), *SOURCES.items()):
         findings = explore(scenario)
         if findings.violation is not None:
             return "\n".join((name, *findings.trace, str(findings.violation)))

@@ -9,15 +9,9 @@ from tests.property.protocol.delta import Commit, Rows, World
 from tests.property.protocol.past import batches, live_files, rows_of
 from tests.property.protocol.routing import is_due, onward, reading_decisions
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import (
-    SIDES,
-    TAKEN_BACK,
-    UPSTREAM,
-    Driver,
-    Scenario,
-    Successor,
-)
+from tests.property.protocol.scenario import TAKEN_BACK, Driver, Scenario, Successor
 from tests.property.protocol.sourcing import sequenced
+from tests.property.protocol.tables import SIDES, UPSTREAM, beside, kind_of, source_of
 
 FAR = 1000
 """A batch that no scenario reaches."""
@@ -30,7 +24,7 @@ def refresh(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
     driver = driver._replace(handle=len(log) - 1, lower=head.n, closed=head.closed)
     if head.epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
         yield world, driver.end("fenced")
-    elif table == "bronze":
+    elif kind_of(table) == "bronze":
         if head.end != driver.batch[0] and scenario.keeps(Rule.RANGE_CHECK):
             yield world, driver.end("bronze ended elsewhere")
         else:
@@ -38,12 +32,12 @@ def refresh(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
     elif head.n >= driver.target:
         yield world, onward(scenario, world, driver, driver.tables[1:])
     else:
-        yield world, driver._replace(at="bound" if table in SIDES else "stage")
+        yield world, driver._replace(at="bound" if kind_of(table) in SIDES else "stage")
 
 
 def bound(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """A side table may have skipped batches, and only its dense table records closed windows."""
-    dense = world.head(SIDES[driver.tables[0]])
+    dense = world.head(beside(driver.tables[0], SIDES[kind_of(driver.tables[0])]))
     lower = max(driver.lower, dense.n) if scenario.keeps(Rule.SIDE_LOWER_BOUND) else driver.lower
     if lower >= driver.target:
         yield world, onward(scenario, world, driver, driver.tables[1:])
@@ -57,7 +51,7 @@ def stage(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
     state = world.log(table)[: driver.handle + 1]
     try:
         rows, others = process(scenario, world, driver)
-        replaced = live_files(state) if table == "gold" else ()
+        replaced = live_files(state) if kind_of(table) == "gold" else ()
         held = world.read(replaced)
     except (KeyError, LookupError) as gap:
         if is_due(scenario, world, driver):
@@ -65,7 +59,7 @@ def stage(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
         else:
             yield world, driver.end(f"gap: {gap}")
         return
-    if not rows and table in SIDES:
+    if not rows and kind_of(table) in SIDES:
         yield world, onward(scenario, world, driver, driver.tables[1:])
         return
     attempt = driver.name if scenario.keeps(Rule.UNIQUE_ATTEMPT) else "again"
@@ -83,7 +77,7 @@ def commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Success
     entry = entry._replace(app=scenario.keeps(Rule.APP_TRANSACTION))
     after = world.commit(table, driver.handle, entry)
     if after is not None:
-        if table == "bronze":
+        if kind_of(table) == "bronze":
             after = after._replace(checkpoint=driver.batch[0])  # Spark's own lags one behind
             yield after, reading_decisions(driver._replace(upto=entry.n))
             return
@@ -103,32 +97,32 @@ def entry_of(state: Commit, table: str, driver: Driver) -> Commit:
         removed=driver.replaced,
         counts=(state.counts[0] + driver.counts[0], state.counts[1] + driver.counts[1]),
     )
-    if table == "bronze":
+    if kind_of(table) == "bronze":
         entry = entry._replace(end=driver.batch[1], definition=driver.definition)
     return entry
 
 
 def process(scenario: Scenario, world: World, driver: Driver) -> tuple[Rows, Rows]:
     """The rows that this step adds to its table, and the rows that belong to the other table."""
-    table = driver.tables[0]
-    if table == "bronze":
-        return sequenced(world)[slice(*driver.batch)], ()
+    table, is_side = driver.tables[0], kind_of(driver.tables[0]) in SIDES
+    if kind_of(table) == "bronze":
+        return sequenced(world, source_of(table))[slice(*driver.batch)], ()
     rows = upstream_rows(scenario, world, driver)
     events = scenario.events
-    if table in ("silver", "quarantine"):
+    if kind_of(table) in ("silver", "quarantine"):
         rows = tuple(row for row in rows if events[row].outcome(driver.using) != "left out")
         aside = {row for row in rows if events[row].outcome(driver.using) == "bad"}
     else:
         late = {row for row in rows if events[row].outcome(driver.using) == "late"}
         aside = late | {row for row in rows if events[row].window <= driver.closed}
-    mine = tuple(row for row in rows if (row in aside) == (table in SIDES))
-    others = tuple(row for row in rows if (row in aside) != (table in SIDES))
+    mine = tuple(row for row in rows if (row in aside) == is_side)
+    others = tuple(row for row in rows if (row in aside) != is_side)
     return mine, others
 
 
 def upstream_rows(scenario: Scenario, world: World, driver: Driver) -> Rows:
     """The rows of batches (lower, target] by the upstream log. Raises LookupError for a gap."""
-    log = world.log(UPSTREAM[driver.tables[0]])
+    log = world.log(beside(driver.tables[0], UPSTREAM[kind_of(driver.tables[0])]))
     upto = driver.target if scenario.keeps(Rule.NO_MORE_THAN_RANGE) else FAR
     found = list(batches(log, driver.lower, upto, jump=scenario.keeps(Rule.LINEAGE)))
     if not found or scenario.keeps(Rule.WHOLE_RANGE):

@@ -5,33 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.property.protocol.delta import EMPTIED, Versions, World
-from tests.property.protocol.routing import carrying_out, reading_decisions
+from tests.property.protocol.routing import (
+    carrying_out,
+    fenced_by,
+    of_every_source,
+    reading_decisions,
+)
 from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import (
+    DRIVERS,
     LAYERS,
     RESETTING,
-    SIDES,
     Driver,
     Scenario,
     Successor,
 )
+from tests.property.protocol.tables import SIDES, kind_of, table_of, tables_of
 
 
 def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Take a new epoch from the lease, which may be taken from a driver that still runs."""
     epoch = world.epoch + 1 if scenario.keeps(Rule.RISING_EPOCH) else 1
     world = world._replace(epoch=epoch)
-    fences = (t for t in driver.layer if t != "control" or scenario.keeps(Rule.CONTROL_FENCED))
-    driver = driver._replace(epoch=epoch, at="fence", tables=tuple(fences))
+    driver = driver._replace(epoch=epoch, at="fence", tables=fences(scenario, driver))
     if driver.role in RESETTING:
-        for wanted in choices(world, driver):
+        for wanted in choices(scenario, world, driver):
             chosen = driver._replace(versions=wanted)
             yield world, chosen if scenario.keeps(Rule.RESTORE_FENCES) else fenced(scenario, chosen)
         return
-    if not scenario.keeps(Rule.FENCE_OWN_LAYER):
-        driver = driver._replace(tables=LAYERS["fused"])
-    if not scenario.keeps(Rule.FENCE_EVERY_TABLE):
-        driver = driver._replace(tables=tuple(t for t in driver.tables if t not in SIDES))
     if not scenario.keeps(Rule.START_AFTER_FENCE):
         driver = resume(scenario, world, driver)
     if not scenario.keeps(Rule.FENCE):
@@ -39,12 +40,24 @@ def lease(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
     yield world, driver
 
 
-def choices(world: World, driver: Driver) -> tuple[Versions, ...]:
-    """The possible targets of a reset: gold to empty, or all tables to a savepoint, the latest
-    first."""
-    if driver.role == "rebuild":
-        return ((("late", EMPTIED), ("gold", EMPTIED)),)
-    return world.savepoints[::-1]
+def fences(scenario: Scenario, driver: Driver) -> tuple[str, ...]:
+    """The tables that a process fences, in this order."""
+    tables = fenced_by(scenario, driver)
+    if driver.role in DRIVERS and not scenario.keeps(Rule.FENCE_OWN_LAYER):
+        tables = tables_of(scenario.sources, LAYERS["fused"])
+    left_out = {*()} if scenario.keeps(Rule.CONTROL_FENCED) else {"control"}
+    if driver.role in DRIVERS and not scenario.keeps(Rule.FENCE_EVERY_TABLE):
+        left_out |= {*SIDES}
+    return tuple(table for table in tables if kind_of(table) not in left_out)
+
+
+def choices(scenario: Scenario, world: World, driver: Driver) -> tuple[Versions, ...]:
+    """The possible targets of a reset: the gold of a source to empty, or all tables to a savepoint,
+    the latest first."""
+    if driver.role != "rebuild":
+        return world.savepoints[::-1]
+    each = (tables_of((source,), ("late", "gold")) for source in scenario.sources)
+    return tuple(tuple((table, EMPTIED) for table in tables) for tables in each)
 
 
 def fence(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
@@ -81,7 +94,7 @@ def fenced(scenario: Scenario, driver: Driver) -> Driver:
         return driver._replace(at="ask")
     may_be_open = any(role in RESETTING for role in scenario.roles)
     if may_be_open and scenario.keeps(Rule.RESET_AT_START):
-        return carrying_out(driver, "start")
+        return carrying_out(scenario, driver, "start")
     return driver._replace(at="start")
 
 
@@ -94,11 +107,14 @@ def start(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successo
 
 
 def resume(scenario: Scenario, world: World, driver: Driver) -> Driver:
-    bronze = world.head("bronze")
-    end = bronze.end if scenario.keeps(Rule.CHECKPOINT_IN_BRONZE) else world.checkpoint
-    pinned = scenario.keeps(Rule.PINNED_DEFINITION) and bronze.n > 0
-    return driver._replace(
-        batch=(end, end),
-        upto=bronze.n,
-        using=bronze.definition if pinned else driver.definition,
+    heads = [world.head(table_of("bronze", source)) for source in driver.sources]
+    first = heads[0]
+    ends = [each.end for each in heads]
+    if not scenario.keeps(Rule.CHECKPOINT_IN_BRONZE):
+        ends = [world.checkpoint for _ in heads]
+    pinned = scenario.keeps(Rule.PINNED_DEFINITION) and first.n > 0
+    return of_every_source(driver)._replace(
+        ends=tuple(ends),
+        upto=first.n,
+        using=first.definition if pinned else driver.definition,
     )

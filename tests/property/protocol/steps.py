@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.property.protocol import operating, resetting, saving, sourcing, staging, starting
@@ -55,7 +55,7 @@ def beginning(scenario: Scenario) -> State:
     """The first state of a search: one undisturbed driver has carried out the history."""
     world = scenario.world()
     if scenario.history:
-        busy = replace(scenario, drains=len(scenario.history))
+        busy = replace(scenario, drains=len(scenario.history), failing=())
         world, driver = to_rest(busy, world, scenario.process(scenario.before, BEFORE))
         for word in scenario.history:
             world, driver = played(busy, word, world, driver)
@@ -65,13 +65,16 @@ def beginning(scenario: Scenario) -> State:
 def played(scenario: Scenario, word: str, world: World, driver: Driver) -> tuple[World, Driver]:
     """Carry out one word of a history."""
     if word == "savepoint":
-        world, _ = to_rest(scenario, world, scenario.process("savepoint", BEFORE))
+        world, _ = to_rest(scenario, world, scenario.process("savepoint", driver.name))
         return world, driver
-    if word.startswith("reread"):
-        return gone_back(scenario, world, int(word.removeprefix("reread ")))
-    choice = {"batch": batch_of(1), "double": batch_of(2), "close": chosen_operation}[word]
+    what, _, which = word.partition(" ")
+    if what == "reread":
+        return gone_back(scenario, world, int(which), driver.name)
+    if what == "declare":
+        return to_rest(scenario, world, scenario.process(scenario.before, BEFORE - int(which)))
+    events = {"batch": 1, "double": 2}.get(what, 0)
     options = driver_steps(scenario, world, driver)
-    world, driver = next((w, moved) for _, w, moved in options if choice(driver, moved))
+    world, driver = next((w, m) for _, w, m in options if chosen(m, events, which))
     return to_rest(scenario, world, driver)
 
 
@@ -82,20 +85,17 @@ def to_rest(scenario: Scenario, world: World, driver: Driver) -> tuple[World, Dr
     return world, driver
 
 
-def gone_back(scenario: Scenario, world: World, savepoint: int) -> tuple[World, Driver]:
+def gone_back(scenario: Scenario, world: World, savepoint: int, name: int) -> tuple[World, Driver]:
     """A reread of a savepoint by its number, oldest first; then the next driver is at rest."""
-    leases = list(driver_steps(scenario, world, scenario.process("reread", BEFORE)))
+    leases = list(driver_steps(scenario, world, scenario.process("reread", name)))
     _, world, driver = leases[-1 - savepoint]
     world, _ = to_rest(scenario, world, driver)
-    return to_rest(scenario, world, scenario.process(scenario.before, BEFORE))
+    return to_rest(scenario, world, scenario.process(scenario.before, name))
 
 
-def batch_of(events: int) -> Callable[[Driver, Driver], bool]:
-    def chosen(before: Driver, after: Driver) -> bool:
-        return after.at == "refresh" and after.batch[1] == before.batch[1] + events
-
-    return chosen
-
-
-def chosen_operation(_: Driver, after: Driver) -> bool:
-    return after.at == "decide"
+def chosen(after: Driver, events: int, source: str) -> bool:
+    """Whether a driver has chosen a batch of so many events of a source; of none: an operation."""
+    if not events:
+        return after.at == "decide"
+    is_batch = after.at == "refresh" and after.source == source
+    return is_batch and after.batch[1] == after.batch[0] + events

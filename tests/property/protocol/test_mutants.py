@@ -14,6 +14,7 @@ from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import GOOD, LATE, Scenario
 from tests.property.protocol.search import explore
 from tests.property.protocol.test_search import LAYERS, SCENARIOS
+from tests.property.protocol.test_sources import SOURCES
 from tests.support.rounds import IN_FULL
 
 
@@ -41,6 +42,10 @@ TWO_PASTS = SCENARIOS["reread, then restore what was before"]
 VOID = SCENARIOS["restore, with a closing that was taken back"]
 VOIDED = SCENARIOS["restore a closing that was taken back"]
 AROUND = SCENARIOS["savepoint, around a closing, reread"]
+ADDED = SOURCES["reread of before a source was added"]
+ABSENT = SOURCES["a source is absent at an operation"]
+REMOVED = SOURCES["restore while a source is removed"]
+CUT_BETWEEN = SOURCES["savepoint around a closing, reread"]
 MEANWHILE = SCENARIOS["savepoint, while bronze goes back"]
 TWICE = "bronze holds [0, 0, 1, 1], prescribed is [0, 1]"
 
@@ -118,6 +123,29 @@ MUTANTS = [
     Mutant((Rule.CUT_UPWARDS,), SCENARIOS["savepoint, copied"], "damage", "of a copy"),
     Mutant((Rule.CUT_DECISIONS,), AROUND, "damage", "operations in force at"),
     Mutant((Rule.CUT_WHOLE,), MEANWHILE, "damage", "silver holds [0, 1], prescribed is [0, 1, 2]"),
+    # Several sources
+    Mutant((Rule.FAILING_ALONE,), SOURCES["a source fails"], "stuck", "files are left unread"),
+    Mutant((Rule.POSITION_BY_SOURCE,), SOURCES["close windows"], "damage", "gold b: operations"),
+    Mutant((Rule.ADDED_UNTOUCHED,), SOURCES["a source is added"], "damage", "gold b: operations"),
+    Mutant((Rule.ADDED_UNTOUCHED,), ABSENT, "damage", "gold b: operations"),
+    Mutant(
+        (Rule.LEFT_FENCED,),
+        SOURCES["a source is removed"],
+        "zombie",
+        "bronze b would accept a commit of an older driver",
+    ),
+    Mutant(
+        (Rule.PAST_OF_EACH,), SOURCES["one source has another past"], "damage", "silver b holds"
+    ),
+    Mutant((Rule.VOID_BY_SOURCE,), ADDED, "damage", "operations"),
+    Mutant((Rule.VOID_OF_LEFT,), REMOVED, "damage", "operations"),
+    Mutant(
+        (Rule.NEWEST_BY_TABLE,),
+        SOURCES["reread, then rebuild of one"],
+        "damage",
+        "silver b holds [1], prescribed is []",
+    ),
+    Mutant((Rule.CUT_BY_KIND,), CUT_BETWEEN, "damage", "gold b: operations"),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from tests.property.protocol.scenario import DRIVERS, RESETTING, Event, Scenario
 from tests.property.protocol.search import finish
 from tests.property.protocol.steps import beginning, driver_steps
 from tests.property.protocol.test_search import FUSED, GOLD_FIRST, LAYERS
+from tests.property.protocol.test_sources import AB
 from tests.support.rounds import IN_FULL
 
 pytestmark = pytest.mark.long
@@ -20,12 +23,20 @@ OTHERS = (*RESETTING, "savepoint")
 HISTORIES = (
     ("savepoint", "batch", "savepoint", "batch", "close"),
     ("batch", "close", "savepoint", "batch", "batch", "savepoint"),
+    ("batch", "savepoint", "close", "savepoint", "reread 0", "double", "close", "savepoint"),
 )
+HISTORIES_OF_TWO = (
+    ("savepoint", "batch a", "batch b", "savepoint", "batch a", "close"),
+    ("declare 1", "batch a", "savepoint", "close", "declare 0", "batch b", "savepoint"),
+    ("batch a", "close", "savepoint", "batch b", "close", "savepoint", "reread 0", "batch a"),
+)
+DECLARED = st.lists(st.sampled_from([AB, AB, ("a",), ("b",)]), min_size=1, max_size=12)
 STEPS = st.integers(1, 60)
 CHOICES = st.lists(st.integers(0, 5), min_size=1, max_size=4)
 EVENTS = st.builds(
     Event,
     window=st.integers(0, 2),
+    source=st.just(""),
     outcomes=st.sampled_from(["good", "good", "good", "bad", "late"]).map(lambda one: (one,)),
 )
 
@@ -40,6 +51,11 @@ class Processes(RuleBasedStateMachine):
         history=st.sampled_from(((), *HISTORIES)),
     )
     def begin(self, events: list[Event], first: str, history: tuple[str, ...]) -> None:
+        self.begin_with(events, first, history)
+
+    def begin_with(
+        self, events: list[Event], first: str, history: tuple[str, ...], **more: Any
+    ) -> None:
         self.goes_back = bool(history)
         # The model does not have the files that compaction must keep for savepoints.
         self.scenario = Scenario(
@@ -53,6 +69,7 @@ class Processes(RuleBasedStateMachine):
             drains=3,
             compactions=0 if history else 2,
             copies=True,
+            **more,
         )
         world = beginning(self.scenario).world
         self.state = State(world, (self.scenario.process(first, 0),))
@@ -95,8 +112,30 @@ class Processes(RuleBasedStateMachine):
             assert not list(finish(self.scenario, self.state.world))
 
 
+class ProcessesOfTwo(Processes):
+    """The same with two sources. Each process declares one of them or both."""
+
+    @initialize(
+        events=st.lists(EVENTS, min_size=4, max_size=8),
+        first=st.sampled_from(DRIVERS),
+        history=st.sampled_from(((), *HISTORIES_OF_TWO)),
+        declared=DECLARED,
+    )
+    def begin(
+        self,
+        events: list[Event],
+        first: str,
+        history: tuple[str, ...],
+        declared: list[tuple[str, ...]],
+    ) -> None:
+        each = [event._replace(source=AB[place % 2]) for place, event in enumerate(events)]
+        declares = (AB, ("a",), *declared, AB)
+        self.begin_with(each, first, history, sources=AB, declared=declares)
+
+
 TestProcesses = Processes.TestCase
-TestProcesses.settings = settings(
+TestProcessesOfTwo = ProcessesOfTwo.TestCase
+TestProcesses.settings = TestProcessesOfTwo.settings = settings(
     max_examples=250 if IN_FULL else 25,
     stateful_step_count=40,
     suppress_health_check=[HealthCheck.too_slow],

@@ -13,6 +13,7 @@ from tests.property.protocol.lockstep import AT_ONCE, READY, Move
 from tests.property.protocol.scenario import DRIVERS, Event, Scenario
 from tests.property.protocol.search import Findings, explore
 from tests.property.protocol.steps import STEPS
+from tests.property.protocol.tables import ONE
 from tests.property.protocol.test_mutants import MUTANTS, Mutant, label
 
 STORED = Path(__file__).parent / "traces.json"
@@ -45,9 +46,9 @@ class Trace:
 
 def trace_of(mutant: Mutant) -> Trace | None:
     """The trace that breaks a mutant. None if the engine cannot follow such a trace: it decides
-    itself when to compact, and a changed declaration leads to a rebuild."""
+    itself when to compact, a changed declaration leads to a rebuild, and it has one source."""
     scenario = mutant.scenario
-    if scenario.compactions or scenario.definitions:
+    if scenario.compactions or scenario.definitions or scenario.sources != ONE:
         return None
     without = replace(scenario, without=frozenset(mutant.rules))
     found = explore(without, frozenset({mutant.kind}))
