@@ -24,7 +24,8 @@ EMPTIED = -1
 class Commit(NamedTuple):
     """One commit and the state of the table after it."""
 
-    # create | data | fence | operation | reset | maintenance, and of control: drain | intent
+    # create | data | fence | operation | reset | maintenance, and of control: drain | intent |
+    # publication
     kind: str = "create"
     app: bool = False  # carries the table's app transaction
     epoch: int = 0
@@ -40,7 +41,7 @@ class Commit(NamedTuple):
     operation: int = 0  # gold: the number of the last operation that it carried out
     origin: int = EMPTIED  # reset: the version that was restored; control: that of the savepoint
     position: Position = ()  # drain: the n of each source's bronze after which it takes place
-    wanted: Versions = ()  # intent: its tables, each with its target version
+    wanted: Versions = ()  # intent, publication: its tables, each with its target version
     void: Void = ()  # intent: all operations that are not in force after it, by source
 
     def without_data(self, kind: str, epoch: int, *, copy_forward: bool = True) -> Commit:

@@ -9,8 +9,9 @@ from itertools import islice
 from tests.property.protocol.delta import Commit, Drains, Log, Rows, Void, World
 from tests.property.protocol.tables import table_of
 
-DECISIONS = ("drain", "intent")
-"""The kinds of commits of control: an operation that closes windows is decided, or resets are."""
+DECISIONS = ("drain", "intent", "publication")
+"""The kinds of commits of control: an operation that closes windows, resets that take tables back,
+or the publication of a rebuild, which is a reset, too."""
 
 
 def live_files(log: Log) -> tuple[str, ...]:
@@ -64,7 +65,7 @@ def decisions(control: Log) -> Iterator[Commit]:
 
 def resets(control: Log) -> Iterator[Commit]:
     """Every decision of a reset, newest first."""
-    return (one for one in decisions(control) if one.kind == "intent")
+    return (one for one in decisions(control) if one.kind != "drain")
 
 
 def operations(control: Log) -> Iterator[Commit]:

@@ -71,6 +71,36 @@ def ask_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Suc
         yield after, carrying_out(scenario, driver._replace(versions=wanted), "prove")
 
 
+def publish(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """Refresh control, to append a publication to it."""
+    log = world.log("control")
+    if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
+        yield world, driver.end("fenced")
+    else:
+        yield world, driver._replace(at="publish commit", handle=len(log) - 1)
+
+
+def publish_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """The gold of a source gets its rebuild, which is at the beginning, so that it catches up as
+    any other. Other jobs go on meanwhile."""
+    log = world.log("control")[: driver.handle + 1]
+    tables = tables_of((driver.source,), ("late", "gold"))
+    state = log[-1].without_data("publication", driver.epoch)
+    entry = state._replace(
+        n=state.n + 1,
+        generation=state.generation + 1,
+        wanted=tuple((table, EMPTIED) for table in tables),
+        void=void_after(log),
+        app=scenario.keeps(Rule.DECISION_FENCED),
+    )
+    after = world.commit("control", driver.handle, entry)
+    if after is None:
+        yield world, driver.end("refused")
+    else:
+        driver = driver._replace(generation=entry.generation)
+        yield after, carrying_out(scenario, driver, "start")
+
+
 def void_of(scenario: Scenario, control: Log, driver: Driver) -> Void:
     """The operations that are not in force after a reset, for each source: those that were not at
     the savepoint, and, of later ones, all if its bronze goes back, otherwise those that are not in

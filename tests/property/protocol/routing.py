@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.property.protocol.delta import Commit, World
+from tests.property.protocol.past import resets
 from tests.property.protocol.rules import Rule
 from tests.property.protocol.scenario import LAYERS, TAKEN_BACK, Driver, Scenario
 from tests.property.protocol.tables import (
@@ -25,7 +26,7 @@ def onward(
     if tables:
         return driver._replace(at="refresh")
     if is_due(scenario, world, driver):
-        return driver.end(TAKEN_BACK)
+        return diverted(scenario, world, driver)
     silver = table_of("silver", driver.source)
     if driver.owns("silver") and world.head(silver).n < driver.upto:
         return silver_next(scenario, world, driver)
@@ -81,6 +82,18 @@ def is_due(scenario: Scenario, world: World, driver: Driver) -> bool:
     """Whether a reset was decided after this driver fenced its tables."""
     moved = world.head("control").generation != driver.generation
     return scenario.keeps(Rule.RESET_ENDS) and moved
+
+
+def diverted(scenario: Scenario, world: World, driver: Driver) -> Driver:
+    """What a driver does if a reset was decided since: it ends. If rebuilds were published, and
+    nothing else, it carries that out and goes on."""
+    since = (one for one in resets(world.log("control")) if one.generation > driver.generation)
+    if any(one.kind == "intent" for one in since):
+        return driver.end(TAKEN_BACK)
+    driver = driver._replace(generation=world.head("control").generation)
+    if not scenario.keeps(Rule.PUBLICATION_TAKEN):
+        return driver.resting()
+    return carrying_out(scenario, driver, "start")
 
 
 def carrying_out(scenario: Scenario, driver: Driver, then: str) -> Driver:

@@ -54,6 +54,7 @@ class Rule(Enum):
     # Resets: carrying them out
     RESET_AT_START = "who owns a table finishes its reset before any stage runs"
     RESET_ENDS = "a driver ends before its next step, and behind a gap, if one was asked for since"
+    PUBLICATION_TAKEN = "a running driver carries out the publication of a rebuild and goes on"
     SILVER_WAITS = "silver processes nothing of a bronze table that awaits its reset"
     GOLD_WAITS = "gold processes nothing of a silver table that awaits its reset"
     NEW_GENERATION = "a reset raises the table's generation to that of its decision"

@@ -55,7 +55,8 @@ class Scenario:
     | declare N, the number of a set of sources. ``roles``: one process each; a later one may start
     at any moment, whatever the earlier ones are doing. ``finish``: the crews that run undisturbed,
     in this order, after all processes died; every crew is tried. ``recorded``: the files log holds
-    all files from the start. ``drains``, ``compactions``: how many of them the drivers may do.
+    all files from the start. ``drains``, ``compactions``,
+    ``publications``: how many of them the drivers may do.
     ``copies``: a copy of every savepoint is made and runs as well. ``in_turn``: a process starts
     when the one before it has ended; only savepoints run beside others.
 
@@ -72,6 +73,7 @@ class Scenario:
     recorded: bool = True
     drains: int = 0
     compactions: int = 0
+    publications: int = 0
     copies: bool = False
     in_turn: bool = False
     sources: tuple[str, ...] = ONE

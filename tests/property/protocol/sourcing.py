@@ -6,9 +6,15 @@ from collections.abc import Iterator
 
 from tests.property.protocol.delta import Drains, World
 from tests.property.protocol.past import awaits, in_force, operations
-from tests.property.protocol.routing import carried_out, is_due, of_every_source, onward
+from tests.property.protocol.routing import (
+    carried_out,
+    diverted,
+    is_due,
+    of_every_source,
+    onward,
+)
 from tests.property.protocol.rules import Rule
-from tests.property.protocol.scenario import TAKEN_BACK, Driver, Scenario, Successor
+from tests.property.protocol.scenario import Driver, Scenario, Successor
 from tests.property.protocol.tables import UPSTREAM, table_of
 
 
@@ -16,12 +22,15 @@ def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor
     """All that a driver may do after its tables have caught up. Its first choice makes progress."""
     driver = driver._replace(using=driver.definition)
     if is_due(scenario, world, driver):
-        yield world, driver.end(TAKEN_BACK)
+        yield world, diverted(scenario, world, driver)
         return
     if driver.owns("bronze"):
         yield from plan_sources(scenario, world, driver)
         if len(decided(world)) < scenario.drains:
             yield world, of_every_source(driver)._replace(at="decide")
+        if sum(c.kind == "publication" for c in world.log("control")) < scenario.publications:
+            for source in driver.sources:
+                yield world, driver._replace(at="publish", source=source)
     else:
         for source in driver.sources:
             if has_work(scenario, world, driver, source):

@@ -92,7 +92,7 @@ def fenced(scenario: Scenario, driver: Driver) -> Driver:
     it."""
     if driver.role in RESETTING:
         return driver._replace(at="ask")
-    may_be_open = any(role in RESETTING for role in scenario.roles)
+    may_be_open = scenario.publications or any(role in RESETTING for role in scenario.roles)
     if may_be_open and scenario.keeps(Rule.RESET_AT_START):
         return carrying_out(scenario, driver, "start")
     return driver._replace(at="start")

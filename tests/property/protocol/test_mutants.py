@@ -112,6 +112,9 @@ MUTANTS = [
     Mutant((Rule.RESET_ENDS,), BESIDE_GOLD, "stuck", "a reset is left open"),
     Mutant((Rule.RESET_ENDS,), BESIDE_SILVER, "damage", "quarantine holds []"),
     Mutant((Rule.RESET_AT_START, Rule.RESET_ENDS), RESTORE, "stuck", "a reset is left"),
+    Mutant(
+        (Rule.PUBLICATION_TAKEN,), SCENARIOS["publish beside jobs"], "stuck", "a reset is left open"
+    ),
     Mutant((Rule.SILVER_WAITS,), SCENARIOS["reread"], "damage", "silver"),
     Mutant((Rule.GOLD_WAITS,), BESIDE_GOLD, "stuck", "gap"),
     Mutant((Rule.GOLD_WAITS,), SCENARIOS["reread"], "damage", "gold holds"),

@@ -155,6 +155,23 @@ RESETS = {
     "reread, then rebuild": Scenario(
         CLOSED, roles=("reread", "rebuild"), history=ONE_MORE, finish=(FUSED, *ANY_ORDER)
     ),
+    # A rebuild is published while jobs run.
+    "publish": Scenario(CLOSED, history=("batch", "close"), publications=1, drains=2),
+    "publish beside jobs": Scenario(
+        CLOSED,
+        roles=LAYERS,
+        history=("batch", "close"),
+        before="bronze",
+        publications=1,
+        finish=ANY_ORDER,
+    ),
+    "publish beside a restore": Scenario(
+        CLOSED,
+        roles=("restore", "bronze", "gold"),
+        history=("savepoint", "batch", "close", "batch"),
+        publications=1,
+        finish=(LAYERS, GOLD_FIRST),
+    ),
     # Bronze goes to batches that it had in another past.
     "reread sideways": Scenario(
         (GOOD, GOOD),

@@ -92,6 +92,12 @@ SOURCES = {
         history=("batch a", "close", "batch b", "close", "batch a"),
         finish=(FUSED, LAYERS, GOLD_FIRST),
     ),
+    "publish one": Scenario(
+        (A, B, B),
+        sources=AB,
+        history=("batch a", "batch b", "close"),
+        publications=1,
+    ),
     "reread, then rebuild of one": Scenario(
         (A, B),
         roles=("savepoint", "reread", "rebuild"),

@@ -67,6 +67,7 @@ class Processes(RuleBasedStateMachine):
             history=history,
             recorded=bool(history),
             drains=3,
+            publications=2 if history else 0,
             compactions=0 if history else 2,
             copies=True,
             **more,
