@@ -215,7 +215,7 @@ def count_faults(world: World, source: str, due: dict[str, list[int]]) -> Iterat
 
 def completion_faults(scenario: Scenario, state: State) -> Iterator[Violation]:
     """Once no driver has work, the running drivers of each table have processed all files, carried
-    out every operation and done every reset. Only a source that fails is left behind."""
+    out every operation and done every reset. Only sources that fail are left behind."""
     tables = {table for driver in running(state.drivers) for table in driver.layer}
     if any(awaits(state.world, table) for table in tables):
         yield Violation("stuck", "a reset is left open")
@@ -235,6 +235,8 @@ def left_undone(
     is_read = end == len(scenario.events_of(source)) or source in scenario.failing
     if bronze in tables and not is_read:
         yield Violation("stuck", "files are left unread")
+    if source in scenario.damaged:
+        return
     if silver in tables and n[silver] != n[bronze] and not awaits(world, bronze):
         yield Violation("stuck", "stages are left behind")
     if gold not in tables or awaits(world, silver):

@@ -27,6 +27,9 @@ def onward(
         return driver._replace(at="refresh")
     if is_due(scenario, world, driver):
         return diverted(scenario, world, driver)
+    if driver.source in scenario.damaged:
+        alone = scenario.keeps(Rule.DAMAGED_ALONE)
+        return next_source(driver) if alone else driver.end(f"source {driver.source} is damaged")
     silver = table_of("silver", driver.source)
     if driver.owns("silver") and world.head(silver).n < driver.upto:
         return silver_next(scenario, world, driver)

@@ -64,6 +64,7 @@ class Rule(Enum):
     LINEAGE = "reading batches back goes on, behind a reset, at the version that it restored"
     # Several sources
     FAILING_ALONE = "a source of which no batch can be read does not stop the others"
+    DAMAGED_ALONE = "a source whose silver or gold cannot go on does not stop the others"
     POSITION_BY_SOURCE = "a decision has a position for each source"
     ADDED_UNTOUCHED = "an operation of before a source was added does not touch its tables"
     LEFT_FENCED = "a driver fences the tables of sources that are not declared any more, too"

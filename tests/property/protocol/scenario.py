@@ -61,7 +61,8 @@ class Scenario:
     when the one before it has ended; only savepoints run beside others.
 
     ``declared``: the sources that each process declares, as ``definitions``; all by default.
-    ``failing``: the sources of which no batch can be read. With several sources, a word of the
+    ``failing``: the sources of which no batch can be read. ``damaged``: those whose silver and gold
+    cannot go on. With several sources, a word of the
     history ends with the source of the batch."""
 
     events: tuple[Event, ...]
@@ -79,6 +80,7 @@ class Scenario:
     sources: tuple[str, ...] = ONE
     declared: tuple[tuple[str, ...], ...] = ()
     failing: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
     without: frozenset[Rule] = frozenset()
 
     def keeps(self, rule: Rule) -> bool:

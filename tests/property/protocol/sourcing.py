@@ -33,7 +33,7 @@ def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor
                 yield world, driver._replace(at="publish", source=source)
     else:
         for source in driver.sources:
-            if has_work(scenario, world, driver, source):
+            if source not in scenario.damaged and has_work(scenario, world, driver, source):
                 last = scenario.keeps(Rule.DECISIONS_READ_LAST)
                 at = "survey" if last else "survey decisions"
                 yield world, driver._replace(at=at, source=source)

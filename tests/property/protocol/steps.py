@@ -57,7 +57,7 @@ def beginning(scenario: Scenario) -> State:
     """The first state of a search: one undisturbed driver has carried out the history."""
     world = scenario.world()
     if scenario.history:
-        busy = replace(scenario, drains=len(scenario.history), failing=())
+        busy = replace(scenario, drains=len(scenario.history), failing=(), damaged=())
         world, driver = to_rest(busy, world, scenario.process(scenario.before, BEFORE))
         for word in scenario.history:
             world, driver = played(busy, word, world, driver)

@@ -128,6 +128,7 @@ MUTANTS = [
     Mutant((Rule.CUT_WHOLE,), MEANWHILE, "damage", "silver holds [0, 1], prescribed is [0, 1, 2]"),
     # Several sources
     Mutant((Rule.FAILING_ALONE,), SOURCES["a source fails"], "stuck", "files are left unread"),
+    Mutant((Rule.DAMAGED_ALONE,), SOURCES["a source is damaged"], "stuck", "a is damaged, though"),
     Mutant((Rule.POSITION_BY_SOURCE,), SOURCES["close windows"], "damage", "gold b: operations"),
     Mutant((Rule.ADDED_UNTOUCHED,), SOURCES["a source is added"], "damage", "gold b: operations"),
     Mutant((Rule.ADDED_UNTOUCHED,), ABSENT, "damage", "gold b: operations"),

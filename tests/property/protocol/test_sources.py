@@ -38,6 +38,10 @@ SOURCES = {
     "a source fails, per layer": Scenario(
         (A, A, B), roles=LAYERS, sources=AB, history=("batch a",), failing=ONLY_A
     ),
+    # Silver and gold of a source cannot go on. Its batches are read all the same.
+    "a source is damaged": Scenario(
+        (A, A, B), sources=AB, history=("batch a",), damaged=ONLY_A, drains=1
+    ),
     # Each driver has a declaration of its own; drivers of the last one finish.
     "a source is added": Scenario((A, A, B), sources=AB, declared=(ONLY_A, AB), drains=1),
     "a source is removed": Scenario((A, B, B), sources=AB, declared=(AB, ONLY_A), drains=1),
