@@ -17,11 +17,12 @@ class BatchRunner:
     """Called on the stream's thread. ``name`` is that of the stream; ``lock`` is held by a batch.
     ``position`` is the number of planned batches that are done. ``is_running``: a batch may have
     been committed to bronze that is not in gold yet. ``failure`` is the error that ended a batch,
-    if there was one."""
+    if there was one. ``reports`` returns what is known of the sources after a batch."""
 
     def __init__(self, run: DriverRun, name: str, source: JobInput, lock: BatchLock) -> None:
         self._run, self._name, self._source, self._lock = run, name, source, lock
         self.position, self.is_running = 0, False
+        self.reports = source.reports
         self.failure: BaseException | None = None
 
     def run(self, planned_end: Callable[[], int]) -> None:
@@ -67,7 +68,7 @@ class BatchRunner:
             self.position = end
             source.batch_took(timedelta(seconds=took + time.monotonic() - began))
             run.progress.stuck = run.publications.stuck
-            run.progress.batch_done(run.runtime, source.reports())
+            run.progress.batch_done(run.runtime, self.reports())
             run.report(run.progress)
 
     def _say(self, what: str) -> None:

@@ -229,7 +229,9 @@ class SourceLoop(JobInput):
 
     @property
     def outage(self) -> Outage | None:
-        """Why the source does not answer; None if it does."""
+        """Why the source does not answer; None if it does, or if it is held."""
+        if self._held is not None:
+            return None
         return combined_outage((self._listing.outage, self._reading.outage))
 
     @property

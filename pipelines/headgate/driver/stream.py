@@ -93,6 +93,7 @@ class StreamSupervisor:
         """Start the streams, and supervise them until they end."""
         self.streams, control = streams, self._run.control
         for stream in streams:
+            stream.batches.reports = self._reports
             stream.begin()
         try:
             self._until_end()

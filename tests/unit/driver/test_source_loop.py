@@ -305,7 +305,7 @@ def test_a_run_that_is_to_end_holds_a_source_that_does_not_answer_for_good() -> 
     several = OfSeveral(Numbers(3), limit=timedelta())
     several.source.reads = [fails(SourceUnreachableError("no answer", "look"))]
     assert not several.loop.ingest()
-    assert several.reason == "no answer"
+    assert (several.reason, several.loop.outage) == ("no answer", None)
     several.now = 1e6
     assert several.loop.pending() == 0
 
