@@ -72,6 +72,19 @@ def declared_with_two(folder: Path) -> Pipeline:
     return declared(folder, TWO)
 
 
+def only(source: str) -> str:
+    """The declaration of one of the two sources."""
+    lines, kept, keep = TWO.splitlines(), list[str](), True
+    own = {"orders": ("orders", "paid"), "clicks": ("clicks", "seen")}[source]
+    for line in lines:
+        if line.startswith("  ") and not line.startswith("   "):
+            keep = line.strip().split(":")[0].split("_")[0] in own
+        elif line and not line.startswith(" "):
+            keep = True
+        kept += [line] * keep
+    return "\n".join(kept) + "\n"
+
+
 def land(lake: Lake, source: str, *files: Sequence[Record]) -> None:
     """Write new landing files of one source, and list them."""
     reads = lake.pipeline.sources[source].reads

@@ -243,7 +243,9 @@ class History:
             return {"kind": "intent", "wanted": wanted, "void": tuple(void)}
         if decision.kind in NO_OPERATIONS:
             return {"kind": decision.kind}
-        return {"kind": "drain", "position": (("", decision.position[self._source].n),)}
+        # An operation of before the source was added has no position.
+        at = decision.position.get(self._source)
+        return {"kind": "drain", "position": () if at is None else (("", at.n),)}
 
     def _added(self, one: Told) -> tuple[str, ...]:
         state = one.entry.state

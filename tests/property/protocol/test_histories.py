@@ -15,6 +15,7 @@ from tests.support.failing import dying
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import NARROW, WIDE, Lake, declared
 from tests.support.rounds import in_full
+from tests.support.several_sources import declared_with_two, ingest, land, only
 
 DECLARATIONS = pytest.mark.parametrize(
     "declaration",
@@ -69,6 +70,36 @@ def test_drivers_die_everywhere_and_others_go_on(tmp_path: Path, declaration: st
             lake.catch_up()
             lake.restore(savepoint, reread=number % 2 == 0)
     lake.start().run_all()
+    assert faults(lake) == []
+
+
+@pytest.mark.slow
+def test_drivers_of_two_sources_die_everywhere(tmp_path: Path) -> None:
+    """Source ``clicks`` is added after an operation and a savepoint of ``orders``."""
+    one = Lake(declared(tmp_path, only("orders")), tmp_path / "root")
+    land(one, "orders", FILE)
+    ingest(one, "orders")
+    one.drain()
+    one.savepoint()
+    lake = Lake(declared_with_two(tmp_path), one.root, now=one.now)
+    land(lake, "clicks", FILE)
+    ingest(lake, "clicks")
+    lake.catch_up()
+    savepoint = lake.savepoint()
+    for number, place in enumerate(PLACES):
+        with dying(place):
+            lake.start()
+            for source, files in (("orders", (COPY,)), ("clicks", (FILE, COPY))):
+                land(lake, source, *files)
+                ingest(lake, source)
+                lake.catch_up()
+                lake.drain()
+            lake.restore(savepoint, reread=number % 2 == 0)
+    lake.start()
+    for source in ("clicks", "orders"):
+        land(lake, source, COPY)
+        ingest(lake, source)
+        lake.catch_up()
     assert faults(lake) == []
 
 

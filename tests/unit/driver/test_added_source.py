@@ -12,12 +12,7 @@ from headgate.history.savepoints.deployment import deployment_of
 from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared
-from tests.support.several_sources import (
-    TWO,
-    declared_with_two,
-    ingest,
-    land,
-)
+from tests.support.several_sources import declared_with_two, ingest, land, only
 
 ORDERS, CLICKS = "gold/orders_per_minute", "gold/clicks_per_minute"
 
@@ -35,19 +30,6 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
         ingest(lake, "orders")
         lake.catch_up()
         yield lake
-
-
-def only(source: str) -> str:
-    """The declaration of one of the two sources."""
-    lines, kept, keep = TWO.splitlines(), list[str](), True
-    own = {"orders": ("orders", "paid"), "clicks": ("clicks", "seen")}[source]
-    for line in lines:
-        if line.startswith("  ") and not line.startswith("   "):
-            keep = line.strip().split(":")[0].split("_")[0] in own
-        elif line and not line.startswith(" "):
-            keep = True
-        kept += [line] * keep
-    return "\n".join(kept) + "\n"
 
 
 def with_two(lake: Lake) -> Lake:
