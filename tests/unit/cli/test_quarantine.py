@@ -11,8 +11,14 @@ import pyarrow as pa
 import pytest
 
 from headgate.cli.quarantine import replaying, verbs
+from headgate.flow.bronze.copies import CorrectedCopies
 from headgate.history.replay import requests
-from headgate.history.replay.refused import RefusedGroup, RefusedRecord, RefusedSelection
+from headgate.history.replay.refused import (
+    RefusedGroup,
+    RefusedRecord,
+    RefusedRecords,
+    RefusedSelection,
+)
 from headgate.history.replay.requests import ReplayDocument
 from headgate.lake.control.requests import Request, remove_request
 from headgate.lake.tables.decisions import REPLAY, position_of
@@ -63,6 +69,30 @@ def test_only_the_request_that_is_done_is_removed(lake: Lake) -> None:
     second = wait(lake, "r2")
     remove_request(lake.layout, first)
     assert requests.waiting_replay(lake.layout) == second
+
+
+@pytest.mark.parametrize("is_decided_before", [False, True])
+def test_a_replay_during_the_validation_of_another_makes_it_void(
+    lake: Lake, is_decided_before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both correct the same records. The first may be decided, but not in bronze, when the second
+    one reads the tables."""
+    monkeypatch.setattr(RefusedRecords, "_quarantine", lambda _: "SELECT 1")
+    first = wait(lake)
+    if is_decided_before:
+        bronze = Table(lake.layout.storage, "bronze/events", pipeline=lake.pipeline.name)
+        control = control_of(lake.layout.storage, lake.pipeline.name)
+        at = position_of({"events": bronze})
+        append(control, REPLAY, first.document, at, NOW, request=first.id)
+    source = lake.pipeline.sources["events"]
+    records = RefusedRecords(lake.layout, lake.pipeline, source)
+    if not is_decided_before:
+        carry_out(lake, first)
+    remove_request(lake.layout, first)
+    copies = CorrectedCopies(source, pa.table({"value": [b"x"]}))
+    second = replaying._ask(lake.layout, records, copies, "")
+    decisions = control_of(lake.layout.storage, lake.pipeline.name).refresh()
+    assert ReplayDocument.of(second).is_void(decisions)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from headgate.history.replay.requests import waiting_replay as waits
 from headgate.lake.control.requests import Request
 from headgate.lake.storage.documents import new_id
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.decisions import ControlTable, Replay
+from headgate.lake.tables.decisions import Replay
 from headgate.lake.tables.table import Table
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def replay_records(
     if dry_run or not len(good.rows):
         respond(json, document, "nothing was written" if dry_run else "nothing to replay")
         return
-    request = _ask(declared, layout, records, good, note)
+    request = _ask(layout, records, good, note)
     done = _carried_out(declared, layout, root, request)
     behind = _await_silver(declared, layout, source, done.n)
     left = len(found) - done.rows
@@ -140,18 +140,11 @@ def _validated(
         return replay_outcomes(spark, layout, declared, records, corrected, copies)
 
 
-def _ask(
-    declared: Pipeline, layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: str
-) -> Request:
+def _ask(layout: Layout, records: RefusedRecords, good: CorrectedCopies, note: str) -> Request:
     now, source = datetime.now(UTC), records.source.name
-    decisions = ControlTable.of(layout.storage, declared.name).refresh()
-    document = ReplayDocument(
-        source=source,
-        generation=decisions.generation,
-        before=len(decisions.replays_of(source)),
-        rows=len(good.rows),
-        reason=person(note),
-    )
+    # Void if a replay or a reset came while the copies were validated.
+    since = {"generation": records.generation, "before": records.replays}
+    document = ReplayDocument(source=source, rows=len(good.rows), reason=person(note), **since)
     return requests.request_replay(layout, new_id(now), document, good.rows, now)
 
 

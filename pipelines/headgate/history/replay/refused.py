@@ -16,6 +16,7 @@ from headgate.declaration.model import Pipeline, Source
 from headgate.flow.silver.copies import Copy, Earlier
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.replay import RecordPosition, positions_table, sql_of_log
 from headgate.lake.tables.snapshot import (
     TablePosition,
@@ -105,6 +106,8 @@ class RefusedRecords:
         import duckdb
 
         self._layout, self._pipeline = layout, pipeline
+        # Read before the tables: so a later replay or reset makes a request of these records void.
+        self._decisions = ControlTable.of(layout.storage, pipeline.name).refresh()
         self._at = newest(layout, pipeline)
         self.source = source
         self.bronze = self._at.bronze[source.name]
@@ -123,6 +126,17 @@ class RefusedRecords:
         them."""
         n, silver = self.bronze.n, self._at.silver
         return [f"{SILVER.name}.{name}" for name in self._silver if silver[name].n < n]
+
+    @property
+    def generation(self) -> int:
+        """That of the last reset before these records."""
+        return self._decisions.generation
+
+    @property
+    def replays(self) -> int:
+        """The number of replays that bronze had ingested."""
+        replays, done = self._decisions.replays_of(self.source.name), self.bronze.state.operation
+        return sum(each.number <= done for each in replays)
 
     def groups(self, selection: RefusedSelection) -> list[RefusedGroup]:
         """The counts by table and reason. A record that breaks several rules is in several
