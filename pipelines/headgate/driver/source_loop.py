@@ -164,8 +164,9 @@ class SourceLoop(JobInput):
                 self._reading.hasten()
 
     def _list(self, *, final: bool) -> None:
+        source = self.source  # opened first: that takes the bronze stage, which comes before
         with self.listing_lock:
-            self.source.poll(self._at, final=final)
+            source.poll(self._at, final=final)
 
     def pending(self) -> int:
         """The number of batches that wait; 0 while the source does not answer or is held."""

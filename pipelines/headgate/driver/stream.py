@@ -232,16 +232,20 @@ class StreamSupervisor:
 
     def _take_in(self) -> None:
         """Take waiting requests into bronze, and bring all tables up to bronze. During an outage,
-        this waits for no batch, which may take long to fail."""
+        this waits for no batch, which may take long to fail. If a source that replays write is not
+        free, other requests do not wait for it."""
         run = self._run
         if not has_requests(run.layout, run.runtime):
             return
-        sources = written_by_requests(run.layout)
-        with self._between_batches(sources) as is_free:
-            if is_free and take_in_requests(run.layout, run.runtime, run.clock, run.say, sources):
-                run.catch_up.run(one_step=True)
-                run.progress.batch_done(run.runtime, self._reports())
-                run.report(run.progress)
+        for sources in (written_by_requests(run.layout), frozenset[str]()):
+            with self._between_batches(sources) as is_free:
+                if not is_free:
+                    continue
+                if take_in_requests(run.layout, run.runtime, run.clock, run.say, sources):
+                    run.catch_up.run(one_step=True)
+                    run.progress.batch_done(run.runtime, self._reports())
+                    run.report(run.progress)
+                return
 
     @contextmanager
     def _between_batches(self, sources: Collection[str]) -> Iterator[bool]:

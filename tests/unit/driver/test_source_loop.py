@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -115,6 +115,20 @@ def test_a_start_is_committed_before_anything_is_read() -> None:
     assert (bronze.state.n, source.planned, loop.backlog().count) == (1, [], 3)
     assert loop.ingest()
     assert bronze.read == [3, 4, 5]
+
+
+def test_the_bronze_stage_is_taken_before_the_listing_lock() -> None:
+    """As maintenance does. A source that was held is opened by its next listing."""
+    was_listing = list[bool]()
+
+    @contextmanager
+    def stage() -> Iterator[None]:
+        was_listing.append(cast(Any, loop.listing_lock)._is_owned())
+        yield
+
+    loop = loop_of(Numbers(3), Bronze(lock=stage()))
+    loop.poll(final=True)
+    assert was_listing == [False]
 
 
 def test_a_start_that_is_not_committed_closes_the_source() -> None:
