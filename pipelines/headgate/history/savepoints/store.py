@@ -21,7 +21,7 @@ from headgate.lake.tables.snapshot import ConsistentSnapshot, snapshot
 
 LATEST = "latest"
 ATTEMPTS = 3
-"""Attempts to read a snapshot: one that is read during a reset is read again."""
+"""Attempts to read a snapshot: one that is read during a reset or a replay is read again."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def create_savepoint(
 
 
 def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
-    """A consistent snapshot in which no table awaits a reset.
+    """A consistent snapshot in which no table awaits a reset, and whose decisions have the replays
+    that are in bronze.
 
     Raises as ``create_savepoint`` does.
     """
@@ -58,9 +59,16 @@ def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
         before = control.refresh().generation
         at = snapshot(layout, pipeline)
         waiting = tables_awaiting_reset(at)
-        if not waiting and at.decisions.generation == before:
+        if not waiting and at.decisions.generation == before and not _lacks_replay(at):
             return at
     raise ResetOpenError(pipeline.name, waiting, last_reset_reason(at))
+
+
+def _lacks_replay(at: ConsistentSnapshot) -> bool:
+    """Whether bronze has the batch of a replay that was decided after the snapshot's decisions. A
+    restore of bronze would bring back the batch, and take the replay out of force."""
+    done = (position.state.operation for position in at.bronze.values())
+    return any(at.decision < number <= at.decisions.last for number in done)
 
 
 def savepoints(layout: Layout) -> tuple[Savepoint | UnreadableSavepoint, ...]:

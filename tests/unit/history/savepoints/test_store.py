@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -28,7 +30,10 @@ from headgate.history.savepoints.verify import verify_savepoint
 from headgate.lake.storage.documents import Document, read_document, write_document
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.snapshot import snapshot
+from headgate.lake.tables.decisions import REPLAY, position_of
+from headgate.lake.tables.snapshot import ConsistentSnapshot, snapshot
+from headgate.lake.tables.table import Table
+from tests.support.decisions import append, control_of
 from tests.unit.history.savepoints.conftest import NOW, add_batch, take
 from tests.unit.insight.ledger.conftest import Lake
 
@@ -54,6 +59,27 @@ def test_the_lowest_table_says_how_far_a_savepoint_is(lake: Lake) -> None:
     lake.commit("bronze/events", 3, [], {"read": 0, "duplicate": 0, "differing": 0})
     savepoint = take(lake)
     assert (savepoint.sources["events"].n, savepoint.bronze["events"].n) == (2, 3)
+
+
+def test_a_replay_during_a_savepoint_is_in_it_as_a_whole(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restore of bronze would bring back its batch, and no table would know that it is one."""
+    bronze = Table(lake.layout.storage, "bronze/events", pipeline=lake.pipeline.name)
+    control = control_of(lake.layout.storage, lake.pipeline.name)
+    document = {"source": "events", "generation": 0, "before": 0, "rows": 1, "reason": "a test"}
+    held = bronze.refresh()
+    number = append(control, REPLAY, document, position_of({"events": bronze}), NOW).number
+    bronze.commit(replace(held.advanced_to(held.n + 1, NOW), operation=number).counting({}))
+    before = iter([number - 1])
+
+    def read(*place: Any) -> ConsistentSnapshot:
+        found = snapshot(*place)
+        return replace(found, decision=next(before, found.decision))
+
+    monkeypatch.setattr("headgate.history.savepoints.store.snapshot", read)
+    assert take(lake).decision == number
+    assert next(before, None) is None
 
 
 @pytest.mark.slow
