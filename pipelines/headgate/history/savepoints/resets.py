@@ -147,10 +147,15 @@ class Resets:
         # Read the intents once for all tables, so that a newer one applies to none of them yet.
         # Otherwise silver could be reset without the quarantine whose rows it has counted.
         intents = self._refreshed()
+        numbers = {
+            decision.document["generation"]: decision.number
+            for decision in self._control.known.of(RESET)
+        }
         for table in sorted(tables, key=lambda each: KINDS.index(kind_of(each.name))):
             intent = intents.get(table.name)
             if intent and (target := intent.asks(table.name, table.refresh().generation)):
-                reset_table(table, target, intent.generation, now)
+                generation = intent.generation
+                reset_table(table, target, generation, now, last=numbers[generation])
                 failpoint("reset.table_done")
 
     def _refreshed(self) -> dict[str, ResetIntent]:
@@ -283,14 +288,25 @@ def is_of_lineage(decisions: Decisions, source: str, batch: BatchIdentity) -> bo
     return batch.n <= most
 
 
-def reset_table(table: Table, target: ResetTarget, generation: int, now: datetime) -> State:
+def reset_table(
+    table: Table,
+    target: ResetTarget,
+    generation: int,
+    now: datetime,
+    *,
+    last: int | None = None,
+) -> State:
     """Give a table the files and the position of a target, in one commit with a new generation.
+    ``last`` is the number of the decision on the reset. A table whose operation has a higher number
+    has carried it out before the decisions were lost: later ones get the same numbers.
 
     Raises LogGapError if the version's files do not have the target's digest.
     """
     _extend_first(table, target, now)
     back = _back(table, table.refresh(), target)
     state = replace(back.state, generation=generation, at=commit_time(now))
+    if last is not None:
+        state = replace(state, operation=min(state.operation, last))
     return table.commit(state, back.add, back.remove, back.schema)
 
 

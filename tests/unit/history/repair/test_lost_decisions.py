@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -113,6 +114,21 @@ def test_all_decisions_are_lost(lake: Lake, tmp_path: Path, what: str) -> None:
     restore(lake, new)
     lake.run()
     assert {lake.tables[path].refresh().n for path in (BRONZE, GOLD[0])} == {7}
+
+
+def test_bronze_forgets_the_numbers_of_lost_decisions(lake: Lake, tmp_path: Path) -> None:
+    """Else a later replay would count as ingested before it is."""
+    for _ in range(3):
+        lake.drain()
+    bronze = lake.bronze
+    held = bronze.refresh()
+    done = replace(held.advanced_to(held.n + 1, NOW), operation=decisions(lake).last)
+    bronze.commit(done.counting({"read": 0, "duplicate": 0, "differing": 0}))
+    for entry in lake.entries(DECISIONS):
+        harm(entry, "emptied")
+    lake.repair(lake.examine(tmp_path))
+    lake.open()
+    assert lake.bronze.refresh().operation <= decisions(lake).last < done.operation
 
 
 def test_a_reset_of_bronze_is_decided_again_with_its_lineage(lake: Lake, tmp_path: Path) -> None:
