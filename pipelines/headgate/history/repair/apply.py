@@ -92,9 +92,10 @@ def apply(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datet
     control.refresh()
     for source in plan.goes_back:
         reopen_done_loads(control, source, position, now)
-    if plan.targets or plan.goes_back:
+    if plan.targets or plan.goes_back or plan.replayed:
         is_unknown = plan.above or DECISIONS in lost
-        again = [name for name in position if is_unknown or name in plan.goes_back]
+        others = plan.goes_back | plan.replayed
+        again = [name for name in position if is_unknown or name in others]
         _decide(control, plan, {name: tables[BRONZE.path(name)] for name in again}, position, now)
     for path in lost - {DECISIONS}:
         put_log_aside(layout.storage, path, aside)

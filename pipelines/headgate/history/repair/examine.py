@@ -106,6 +106,7 @@ class _Examination:
             targets=self._targets(),
             above=self._unknown_generation,
             goes_back=self._goes_back,
+            replayed=self._replayed,
             positions={path: self._position(of) for path, of in self._unsent.items()},
         )
         if any(document.path == UNFINISHED for document in documents):
@@ -242,6 +243,13 @@ class _Examination:
             and (self._reached(source) > self._at[path].n or self._logs[path].is_torn)
         )
 
+    @cached_property
+    def _replayed(self) -> frozenset[str]:
+        """The sources whose bronze has ingested a replay that no decision is left of."""
+        decided = self._states[DECISIONS][1].n if DECISIONS in self._states else 0
+        there = ((source, self._at.get(path)) for source, path in self._bronze.items())
+        return frozenset(source for source, at in there if at and at.operation > decided)
+
     def _refusals(self) -> Iterator[str]:
         """What is lost that no table has; it says what that means."""
         for source, path in self._bronze.items():
@@ -321,10 +329,7 @@ class _Examination:
             yield document.description
         for log in plan.logs:
             yield from self._of_log(log)
-        for bronze in (self._bronze[source] for source in sorted(plan.goes_back)):
-            if not self._logs[bronze].is_torn:
-                n = self._at[bronze].n
-                yield f"{bronze}: the batches after {n:,} are read again from the source{_ALSO}"
+        yield from self._of_bronze(plan)
         gone = {finding.place for finding in plan.findings} - self._logs.keys()
         for path in sorted(gone & self._pipeline.definitions.keys()):
             yield f"{path}: created again, and filled from bronze at the next run"
@@ -343,6 +348,17 @@ class _Examination:
             yield f"resets are numbered from {plan.above + 1:,} on"
         if self._awaiting and not plan.targets:
             yield "an unfinished reset is finished"
+
+    def _of_bronze(self, plan: Plan) -> Iterator[str]:
+        for bronze in (self._bronze[source] for source in sorted(plan.goes_back)):
+            if not self._logs[bronze].is_torn:
+                n = self._at[bronze].n
+                yield f"{bronze}: the batches after {n:,} are read again from the source{_ALSO}"
+        for bronze in (self._bronze[source] for source in sorted(plan.replayed)):
+            yield (
+                f"{bronze}: stays as it is; its newest replay of refused records counts as a batch "
+                "of the source from now on"
+            )
 
     def _of_log(self, log: Log) -> Iterator[str]:
         if log.is_lost:

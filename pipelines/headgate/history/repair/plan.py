@@ -42,7 +42,8 @@ class Plan:
 
     ``targets`` are the tables to reset: they are rebuilt, or finish an unfinished reset. The
     generation of the reset is higher than ``above``. ``goes_back`` are the sources whose bronze has
-    lost its newest batches and reads them again. ``positions`` are the versions of their tables
+    lost its newest batches and reads them again, ``replayed`` those whose bronze has ingested a
+    replay that no decision is left of. ``positions`` are the versions of their tables
     after which publications continue. ``descriptions`` describe all of this. ``refusal`` is why
     nothing is done, ``way_back`` what a person can do then.
     """
@@ -53,6 +54,7 @@ class Plan:
     targets: Mapping[str, ResetTarget] = field(default_factory=dict)
     above: int = 0
     goes_back: frozenset[str] = frozenset()
+    replayed: frozenset[str] = frozenset()
     positions: Mapping[str, int] = field(default_factory=dict)
     descriptions: tuple[str, ...] = ()
     refusal: str | None = None

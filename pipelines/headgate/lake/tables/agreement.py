@@ -69,6 +69,8 @@ def disagreements(
         if last < read:
             what = f"it ends at file {last:,}, and {read:,} have been read"
             yield Disagreement(log.path, what)
+    for bronze in (node.path for node in graph.of(BRONZE) if node.path not in awaiting):
+        yield from _undecided(states, bronze, "ingested a replay of refused records")
     for node in graph.of(SILVER, GOLD):
         if not {node.path, *node.upstream}.isdisjoint(awaiting):
             continue
@@ -77,9 +79,7 @@ def disagreements(
         for key, side in node.sides.items():
             if side not in awaiting:
                 yield from _uncounted(states, node.path, side, key)
-        if _state(states, node.path).operation > _state(states, DECISIONS).n:
-            what = f"{node.path} has carried out an operation that this log lacks"
-            yield Disagreement(DECISIONS, what)
+        yield from _undecided(states, node.path, "carried out an operation")
     highest = max((state.generation for _, state in states.values()), default=0)
     if highest > _state(states, DECISIONS).generation:
         what = f"tables were reset to generation {highest}, but this log lacks the decision"
@@ -106,6 +106,11 @@ def _ahead(states: States, below: str, above: str) -> Iterator[Disagreement]:
     n, upto = _state(states, below).n, _state(states, above).n
     if n > upto:
         yield Disagreement(above, f"it ends at batch {upto:,}, and {below} has processed {n:,}")
+
+
+def _undecided(states: States, path: str, done: str) -> Iterator[Disagreement]:
+    if _state(states, path).operation > _state(states, DECISIONS).n:
+        yield Disagreement(DECISIONS, f"{path} has {done} that this log lacks")
 
 
 def _uncounted(states: States, table: str, side: str, key: str) -> Iterator[Disagreement]:

@@ -12,9 +12,10 @@ from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.restore import restore_savepoint
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create_savepoint
-from headgate.lake.tables.decisions import DECISIONS, Decisions
+from headgate.lake.tables.decisions import DECISIONS, REPLAY, Decisions
+from headgate.lake.tables.errors import LogGapError
 from tests.support.damage import HARMS, harm
-from tests.support.decisions import control_of, reset_to
+from tests.support.decisions import append, at, control_of, reset_to
 from tests.unit.history.repair.conftest import BRONZE, BUILT, GOLD, LATE, NOW, Lake
 from tests.unit.history.repair.test_damage import repaired
 
@@ -116,19 +117,31 @@ def test_all_decisions_are_lost(lake: Lake, tmp_path: Path, what: str) -> None:
     assert {lake.tables[path].refresh().n for path in (BRONZE, GOLD[0])} == {7}
 
 
-def test_bronze_forgets_the_numbers_of_lost_decisions(lake: Lake, tmp_path: Path) -> None:
-    """Else a later replay would count as ingested before it is."""
-    for _ in range(3):
-        lake.drain()
-    bronze = lake.bronze
-    held = bronze.refresh()
-    done = replace(held.advanced_to(held.n + 1, NOW), operation=decisions(lake).last)
-    bronze.commit(done.counting({"read": 0, "duplicate": 0, "differing": 0}))
-    for entry in lake.entries(DECISIONS):
-        harm(entry, "emptied")
-    lake.repair(lake.examine(tmp_path))
+@pytest.mark.parametrize("lost", [1, 9])
+def test_bronze_forgets_the_numbers_of_lost_decisions(
+    lake: Lake, tmp_path: Path, lost: int
+) -> None:
+    """Else a later replay would count as ingested before it is. Here it has ingested one."""
+    lake.drain()
+    lake.drain()
+    control, n = control_of(lake.layout.storage, "tiny", lake.epoch), lake.position
+    document = {"source": "events", "generation": 0, "before": 0, "rows": 1, "reason": "a test"}
+    number = append(control, REPLAY, document, at(events=n), NOW).number
+    held = lake.bronze.refresh()
+    done = replace(held.advanced_to(held.n + 1, NOW), operation=number)
+    lake.bronze.commit(done.counting({"read": 0, "duplicate": 0, "differing": 0}))
+    lake.catch_up()
+    for entry in lake.entries(DECISIONS)[-lost:]:
+        harm(entry, "missing" if lost == 1 else "emptied")
+    with pytest.raises(LogGapError):
+        lake.open()
+    plan = lake.examine(tmp_path / "look")
+    assert plan.is_damage
+    assert plan.replayed == {"events"}
+    lake.repair(plan)
     lake.open()
-    assert lake.bronze.refresh().operation <= decisions(lake).last < done.operation
+    assert lake.bronze.refresh().operation <= decisions(lake).last
+    assert not lake.examine(tmp_path / "again").is_needed
 
 
 def test_a_reset_of_bronze_is_decided_again_with_its_lineage(lake: Lake, tmp_path: Path) -> None:
