@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
@@ -206,7 +206,9 @@ def _changed(declared: Pipeline, layout: Layout, option: str, id_: str | None) -
     if option == "--cancel":
         changes["until"] = None
     asked = {"load": found[0].id, "changes": changes}
-    send_request(layout, LOAD_CHANGE, asked, datetime.now(UTC))
+    # Requests are decided in the order of their times. The load may be from a clock that is ahead.
+    now = max(datetime.now(UTC), found[0].at + timedelta(microseconds=1))
+    send_request(layout, LOAD_CHANGE, asked, now)
     return replace(found[0], **changes)
 
 

@@ -16,6 +16,8 @@ from headgate.flow.sources.loading import LoadPlan
 from headgate.history.loads import requests
 from headgate.history.loads.requests import LoadRequest, LoadState
 from headgate.lake.control.ownership import Owner
+from headgate.lake.control.requests import send_request
+from headgate.lake.tables.decisions import LOAD
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.loads import begin_load, change_load, take_in_loads, wishes
@@ -78,6 +80,16 @@ def test_a_load_is_held_and_ended(ask: Ask, lake: Lake, of_lake: tuple[str, str,
     code, _, err = ask("load", *of_lake, "--resume")
     assert code == 2
     assert "no load is open" in err
+
+
+def test_a_load_that_waits_is_ended_although_its_clock_was_ahead(
+    ask: Ask, lake: Lake, of_lake: tuple[str, str, str]
+) -> None:
+    """Else the driver would decide on the change before the load, and then begin the load."""
+    load = LoadRequest("l-1", "events", PLAN, "me", datetime.now(UTC) + timedelta(hours=1))
+    send_request(lake.layout, LOAD, load.document(), load.at, load.id)
+    assert ask("load", *of_lake, "--cancel")[0] == 0
+    assert wishes(lake.layout, lake.pipeline.name) == {"l-1": "cancelled"}
 
 
 def test_a_load_that_was_taken_back_goes_on_where_it_is_named(
