@@ -176,9 +176,10 @@ class JobProgress:
         now = self.clock()
         messages = list[str]()
         for name, source in self.sources.items():
-            outage = source.outage.said(now) if source.outage else None
-            failure = source.failure.reason if source.failure else None
-            said = outage, failure, source.remark
+            why = source.outage.said(now) if source.outage else None
+            if source.failure:  # maybe of an outage for which a bounded run waits no longer
+                why = source.failure.reason
+            said = why, source.remark
             messages += [about_source(name, each, self.sources) for each in said if each]
         load = self.load_outage.said(now) if self.load_outage else None
         self.trouble = joined_messages((*messages, load, self._also))

@@ -286,7 +286,7 @@ def test_a_driver_ends_when_no_source_can_be_read(bench: Bench) -> None:
     with pytest.raises(SourceError) as error:
         bench.supervise()
     assert error.value.message == "source a: a.json is gone\nsource b: b is lost"
-    assert error.value.remedy == "put it back\naccept it"
+    assert error.value.remedy == "source a: put it back\nsource b: accept it"
 
 
 @pytest.mark.parametrize("error", [FencedError("another driver", "nothing to do"), OSError("?")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -125,6 +126,14 @@ def test_a_failure_is_news_and_stays_in_the_last_status(
     sources = seen(tables)["sources"]
     assert (sources["b"]["outage"], sources["c"]["failure"]["remedy"]) == (None, "put it back")
     assert seen(tables)["trouble"] == "source c: a.json was rewritten"
+
+
+def test_an_outage_that_a_run_waits_for_no_longer_is_told_once(
+    tables: Tables, progress: JobProgress
+) -> None:
+    given_up = replace(AWAY, failure=SourceFailure("no answer; asked for 2 s", "wait", NOON))
+    progress.idle({"b": LEVEL, "c": given_up}, tables.runtime)
+    assert progress.trouble == "source c: no answer; asked for 2 s"
 
 
 def test_an_outage_of_one_source_keeps_the_samples_of_another(

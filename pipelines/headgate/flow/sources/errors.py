@@ -36,9 +36,12 @@ def unread_error(failed: Mapping[str, HeadgateError], sources: Collection[str]) 
     errors = tuple(failed.values())
     if len(sources) == 1:
         return errors[0]
+    remedy, *others = dict.fromkeys(error.remedy for error in errors)
+    if others:
+        remedy = "\n".join(about_source(name, e.remedy, sources) for name, e in failed.items())
     is_final = any(error.exit_code == SourceError.exit_code for error in errors)
     return SourceError(
         "\n".join(about_source(name, error.message, sources) for name, error in failed.items()),
-        remedy="\n".join(dict.fromkeys(error.remedy for error in errors)),
+        remedy=remedy,
         code=None if is_final else errors[0].exit_code,
     )

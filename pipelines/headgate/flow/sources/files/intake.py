@@ -5,6 +5,7 @@ whether they can be read again.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
@@ -48,7 +49,9 @@ class FilesIntake:
         Raises FileChangedError if a recorded file was rewritten, or a new file is too large.
         """
         if self._has_vanished():
-            raise LandingAwayError(f"there is no landing folder {self.reads.path}", PUT_BACK)
+            create = f"create it: mkdir -p {shlex.quote(self.reads.path)}\nor mount its disk"
+            remedy = PUT_BACK if self.log.last_sequence else create
+            raise LandingAwayError(f"there is no landing folder {self.reads.path}", remedy)
         tree, recorded = self._tree(), self.log.recorded()
         self._require_still_mounted(tree)
         self.unnamed = tuple(sorted(tree.unnamed))

@@ -159,12 +159,14 @@ def test_a_stop_ends_the_wait(place: Place) -> None:
 
 
 def test_a_landing_folder_that_vanishes_is_away_until_it_is_back(place: Place) -> None:
-    """Also before its first file: a driver has begun, so the folder was there."""
+    """Also before its first file: it may never have been there, if another source began the run."""
     away = place.landing.with_name("away")
-    for recorded in (["a.json"], ["a.json", "b.json"]):
+    said = f"there is no landing folder {place.landing}"
+    for recorded, remedy in ((["a.json"], "create it: mkdir"), (["a.json", "b.json"], "put it")):
         place.landing.rename(away)
-        with pytest.raises(LandingAwayError, match=f"there is no landing folder {place.landing}"):
+        with pytest.raises(LandingAwayError, match=said) as found:
             place.poll(final=False)
+        assert found.value.remedy.startswith(remedy)
         away.rename(place.landing)
         place.write(recorded[-1])
         place.poll(final=True)
