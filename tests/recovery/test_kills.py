@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 
 import psutil
@@ -17,7 +15,7 @@ from headgate.declaration.load import load
 from headgate.lake.storage.layout import Layout
 from tests.oracle import Closing, Tables, derive
 from tests.property.protocol.histories import history_faults
-from tests.support.damage import HARMS, harm
+from tests.support.damage import has_checkpoint, spoil_checkpoint
 from tests.support.drivers import begin, run, start
 from tests.support.events import readings
 from tests.support.landing import Landing, split
@@ -65,21 +63,6 @@ class Shop:
         done = len(self.landing.written)
         self.landing.write_all(self.files[done : done + count], first=done + 1)
 
-    @property
-    def has_checkpoint(self) -> bool:
-        return any(self.root.rglob("checkpoint/**/offsets/*"))
-
-    def spoil_checkpoint(self, number: int) -> None:
-        """Damage every file of Spark's checkpoint, or delete all of it: it is disposable at any
-        moment."""
-        checkpoint = self.root / "readings/_headgate/checkpoint"
-        if number % 2:
-            shutil.rmtree(checkpoint, ignore_errors=True)
-            return
-        files = sorted(path for path in checkpoint.rglob("*") if path.is_file())
-        for file, how in zip(files, cycle(HARMS), strict=False):
-            harm(file, how)
-
     def finish(self, *options: str) -> None:
         ended = run(self.declaration, self.root, *options)
         assert ended.code == 0, ended.output
@@ -109,8 +92,8 @@ def test_killed_at_every_step_of_a_batch(tmp_path: Path) -> None:
         shop.deliver(2)
         ended = run(shop.declaration, shop.root, failpoint=failpoint)
         assert ended.was_killed, f"{failpoint}: {ended.output}"
-        spoiled |= shop.has_checkpoint
-        shop.spoil_checkpoint(number)
+        spoiled |= has_checkpoint(shop.root)
+        spoil_checkpoint(shop.root, number)
     shop.deliver(1)
     assert spoiled, "no kill has left a checkpoint"
     shop.finish()
@@ -172,7 +155,7 @@ def test_killed_at_random(tmp_path: Path, seed: int) -> None:
             driver = start(shop.declaration, shop.root)
             time.sleep(chance.uniform(1, 25))
             driver.kill()
-        shop.spoil_checkpoint(number)
+        spoil_checkpoint(shop.root, number)
     shop.deliver(1)
     shop.finish()
     assert differences(shop.root, shop.expected()) == {}, f"seed {seed}"

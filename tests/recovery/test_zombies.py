@@ -13,6 +13,7 @@ from headgate.declaration.load import load
 from headgate.driver.lease import LeaseHeldError
 from headgate.driver.task import Task
 from tests.recovery.test_kills import Shop
+from tests.support.damage import has_checkpoint, spoil_checkpoint
 from tests.support.driver_here import run_here
 from tests.support.drivers import run, start
 from tests.support.events import readings
@@ -68,8 +69,8 @@ def test_a_frozen_driver_is_shut_out(spark: SparkSession, tmp_path: Path, failpo
     assert ended.code == 4, ended.output
     assert ended.last_line in {"FencedError", "CommitRefusedError"}
     assert versions(shop.root) == before
-    assert shop.has_checkpoint
-    shop.spoil_checkpoint(0)
+    assert has_checkpoint(shop.root)
+    spoil_checkpoint(shop.root, 0)
     run_here(spark, task)
     for table in before:
         assert epochs(table) == sorted(epochs(table))

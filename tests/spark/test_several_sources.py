@@ -3,7 +3,6 @@ of each are compared with the oracle."""
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver import source_loop
 from headgate.driver.driver import Driver
@@ -27,40 +25,19 @@ from tests.support.driver_here import sharing
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
-from tests.support.readings import declare, rules
+from tests.support.readings import files_key, rules
+from tests.support.several_readings import declare_several, tables_of
 from tests.support.tables import differences
 
 pytestmark = pytest.mark.spark
 
 GOLD = ("sliding", "bands")
 PATIENCE = 120.0  # seconds
-OF_OTHER = {
-    "bronze/raw": "bronze/other",
-    "quarantine/raw": "quarantine/other",
-    "silver/strong": "silver/other_strong",
-    "silver/clean": "silver/other_clean",
-    "late/sliding": "late/other_sliding",
-    "late/bands": "late/other_bands",
-    "gold/sliding": "gold/other_sliding",
-    "gold/bands": "gold/other_bands",
-}
 
 
-def declare_two(folder: Path, raw: Path, other: Path | str) -> Pipeline:
-    """The declaration of readings twice: the second source and its tables have other names. It has
-    files in a folder, or is of another kind (the key with its content)."""
-    file = declare(folder, raw, gold=GOLD, max_files_per_batch=2).file
-    head, sources, silver, gold = re.split(r"(?m)^(?:sources|silver|gold):\n", file.read_text())
-    again = sources.replace("  raw:", "  other:").replace(str(raw), str(other))
-    if isinstance(other, str):
-        again = re.sub(r"files: {.*}", other, again)
-    silver_again = re.sub(r"(?m)^  (\w+):", r"  other_\1:", silver).replace("raw", "other")
-    gold_again = re.sub(r"(?m)^  (\w+):", r"  other_\1:", gold)
-    gold_again = re.sub(r"from: (\w+)", r"from: other_\1", gold_again)
-    file.write_text(
-        f"{head}sources:\n{sources}{again}silver:\n{silver}{silver_again}gold:\n{gold}{gold_again}"
-    )
-    return load(file)
+def declare_two(folder: Path, raw: str, other: str) -> Pipeline:
+    """``raw`` and ``other`` are the keys of the sources with their contents."""
+    return declare_several(folder, {"raw": raw, "other": other}, gold=GOLD)
 
 
 @dataclass
@@ -76,7 +53,11 @@ class Two:
         self.raw, self.other = (Landing(self.folder / name) for name in ("in", "other"))
         for landing, seed in ((self.raw, 3), (self.other, 4)):
             landing.write_all(split(readings(60, seed=seed), 4))
-        self.pipeline = declare_two(self.folder, self.raw.folder, self.other.folder)
+        self.pipeline = declare_two(
+            self.folder,
+            files_key(self.raw.folder, max_files_per_batch=2),
+            files_key(self.other.folder, max_files_per_batch=2),
+        )
         self.root = self.folder / "root"
         engine = Engine(self.spark, self.pipeline, self.root)
         for loop in engine.sources.values():
@@ -100,18 +81,9 @@ class Two:
         return Driver(task, report or (lambda _: None), self.said.append)
 
     def differences(self, source: str) -> dict[str, list[str]]:
-        landing, root = (self.raw, self.root) if source == "raw" else (self.other, self.view())
-        return differences(root, derive(landing.records(), rules(gold=GOLD)))
-
-    def view(self) -> Path:
-        """The tables of ``other`` under the names that its tables would have as the only source."""
-        view = self.folder / "view"
-        for name, path in OF_OTHER.items():
-            link = view / "readings" / name
-            link.parent.mkdir(parents=True, exist_ok=True)
-            if not link.exists():
-                link.symlink_to(self.root / "readings" / path)
-        return view
+        landing = self.raw if source == "raw" else self.other
+        expected = derive(landing.records(), rules(gold=GOLD))
+        return differences(tables_of(self.root, source), expected)
 
 
 @pytest.fixture
@@ -139,12 +111,15 @@ def test_a_source_that_does_not_answer_holds_no_other(spark: SparkSession, tmp_p
     landing = Landing(tmp_path / "in")
     landing.write_all(split(readings(60, seed=3), 4))
     away = "kafka: {servers: 'localhost:1', topic: orders, unreachable_after: 1 second}"
-    task = Task(declare_two(tmp_path, landing.folder, away), str(tmp_path / "root"), once=True)
+    task = Task(
+        declare_two(tmp_path, files_key(landing.folder), away), str(tmp_path / "root"), once=True
+    )
     told = list[str]()
     with sharing(spark), pytest.raises(SourceError, match="source other: .*localhost:1") as error:
         Driver(task, tell=told.append).run()
     assert error.value.exit_code == 3
-    assert differences(tmp_path / "root", derive(landing.records(), rules(gold=GOLD))) == {}
+    shown = tables_of(tmp_path / "root", "raw")
+    assert differences(shown, derive(landing.records(), rules(gold=GOLD))) == {}
 
 
 def test_a_source_that_is_repaired_goes_on_beside_the_other(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from itertools import cycle
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,6 +23,23 @@ def harm(file: Path, how: str) -> None:
         flipped = bytearray(content)
         flipped[_inside(content)] ^= 1
         file.write_bytes(flipped)
+
+
+def has_checkpoint(root: Path) -> bool:
+    """Whether Spark has left a checkpoint of a stream of ``readings``."""
+    return any(root.rglob("checkpoint/**/offsets/*"))
+
+
+def spoil_checkpoint(root: Path, number: int) -> None:
+    """Damage every file of Spark's checkpoint, or delete all of it: it is disposable at any
+    moment."""
+    checkpoint = root / "readings/_headgate/checkpoint"
+    if number % 2:
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        return
+    files = sorted(path for path in checkpoint.rglob("*") if path.is_file())
+    for file, how in zip(files, cycle(HARMS), strict=False):
+        harm(file, how)
 
 
 def flip_an_id(file: Path, column: str = "event_id") -> None:

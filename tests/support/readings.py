@@ -139,8 +139,7 @@ def declare(
     """Write the declaration into ``folder`` and load it. ``gold`` are the gold tables to keep.
     Silver tables that none of them reads are left out, except ``silver``. ``more`` are other keys
     of ``files``."""
-    place = f'path: "{landing}", format: {format}, order: name, settle: "{settle}"'
-    source = f"files: {{{_keys(place, more)}}}"
+    source = files_key(landing, format=format, settle=settle, **more)
     return declare_source(
         folder, source, differing=differing, unknown=unknown, gold=gold, silver=silver
     )
@@ -156,9 +155,20 @@ def declare_kafka(
     **keys: Unpack[KafkaKeys],
 ) -> Pipeline:
     """Like ``declare``, over a broker."""
-    place = f'servers: "{servers}"'
-    source = f"kafka: {{{_keys(place, keys)}}}"
+    source = kafka_key(servers, **keys)
     return declare_source(folder, source, differing=differing, unknown=unknown, gold=gold)
+
+
+def files_key(landing: Path, *, format: str = "json", settle: str = "0 s", **more: object) -> str:
+    """The key of a source of files with its content. ``more`` are other keys of ``files``."""
+    place = f'path: "{landing}", format: {format}, order: name, settle: "{settle}"'
+    return f"files: {{{_keys(place, more)}}}"
+
+
+def kafka_key(servers: str, **keys: Unpack[KafkaKeys]) -> str:
+    """The key of a source over a broker with its content."""
+    place = f'servers: "{servers}"'
+    return f"kafka: {{{_keys(place, keys)}}}"
 
 
 def _keys(first: str, more: Mapping[str, object]) -> str:
