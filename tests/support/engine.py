@@ -85,23 +85,31 @@ class Engine:
     def open_sources(self) -> dict[str, SourceLoop]:
         return begun(source_loops(self.spark, self.layout, self.runtime, self.clock))
 
+    def only(self, source: str | None) -> str:
+        """The name of a source; without one, that of the only source."""
+        if source is None:
+            (source,) = self.pipeline.sources
+        return source
+
     @property
     def source(self) -> SourceLoop:
-        (source,) = self.sources.values()
-        return source
+        return self.sources[self.only(None)]
 
     def clock(self) -> datetime:
         """The current time; each call returns a later one."""
         self.now += timedelta(milliseconds=1)
         return self.now
 
-    def list_new(self) -> bool:
-        return bool(self.files.list_new())
+    def list_new(self, source: str | None = None) -> bool:
+        return bool(self.files_of(source).list_new())
 
     @property
     def files(self) -> FilesMicroBatches:
-        source = self.source.source
-        assert isinstance(source, FilesMicroBatches), "the pipeline does not read files"
+        return self.files_of(None)
+
+    def files_of(self, name: str | None) -> FilesMicroBatches:
+        source = self.sources[self.only(name)].source
+        assert isinstance(source, FilesMicroBatches), "the source does not read files"
         return source
 
     @property
@@ -114,14 +122,18 @@ class Engine:
 
     @property
     def position(self) -> int:
-        """The sequence up to which bronze has ingested the files log."""
-        (bronze,) = self.runtime.bronze.values()
-        return sequence_of(BronzePayload.of(bronze.table.refresh()))
+        return self.position_of(None)
 
-    def ingest(self, end: int | None = None) -> None:
+    def position_of(self, source: str | None) -> int:
+        """The sequence up to which bronze has ingested the files log."""
+        stage = self.runtime.bronze[self.only(source)]
+        return sequence_of(BronzePayload.of(stage.table.refresh()))
+
+    def ingest(self, end: int | None = None, source: str | None = None) -> None:
         """Process one bronze batch: the files recorded up to sequence ``end`` (None: all)."""
-        upto = self.last_sequence if end is None else end
-        assert self.source.ingest(FilesRange(self.position, upto))
+        upto = self.files_of(source).log.last_sequence if end is None else end
+        range_ = FilesRange(self.position_of(source), upto)
+        assert self.sources[self.only(source)].ingest(range_)
 
     def catch_up(self) -> None:
         self.runtime.catch_up(self.clock())
@@ -162,9 +174,11 @@ class Engine:
         take_in_requests(self.layout, self.runtime, self.clock, lambda _: None)
         self.catch_up()
 
-    def begin_load(self, *topics: str, files: str | None = None, **more: Any) -> LoadRequest:
-        """Request a load, as a person does."""
-        (source,) = self.pipeline.sources.values()
+    def begin_load(
+        self, *topics: str, files: str | None = None, into: str | None = None, **more: Any
+    ) -> LoadRequest:
+        """Request a load ``into`` a source, as a person does."""
+        source = self.pipeline.sources[self.only(into)]
         now = self.clock()
         id_ = new_id(now)
         place = DeployedSource(self.layout.storage, self.pipeline.name, source)
@@ -217,20 +231,21 @@ class Engine:
 
     @property
     def bronze(self) -> Table:
-        """The current bronze table of the only source."""
-        (source,) = self.pipeline.sources
-        return self.runtime.table(BRONZE.path(source))
+        return self.bronze_of(None)
 
-    def bronze_loads(self) -> Sequence[Load]:
-        return BronzePayload.of(self.bronze.refresh()).loads
+    def bronze_of(self, source: str | None) -> Table:
+        """The current bronze table of a source."""
+        return self.runtime.table(BRONZE.path(self.only(source)))
+
+    def bronze_loads(self, source: str | None = None) -> Sequence[Load]:
+        return BronzePayload.of(self.bronze_of(source).refresh()).loads
 
     def decisions(self) -> Decisions:
         return ControlTable.of(self.layout.storage, self.pipeline.name).refresh()
 
-    def operations(self) -> Sequence[Operation]:
-        """The operations of the only source."""
-        (source,) = self.pipeline.sources
-        return self.decisions().operations_of(source)
+    def operations(self, source: str | None = None) -> Sequence[Operation]:
+        """The operations that the tables of a source carry out."""
+        return self.decisions().operations_of(self.only(source))
 
     def drain(self) -> None:
         self.operate("drain")

@@ -48,14 +48,15 @@ class KafkaEngine(Engine):
         self.moment += seconds
         self.now += timedelta(seconds=seconds)
 
-    def list_new(self) -> bool:
-        self.source.poll(final=False)
-        return bool(self.source.pending())
+    def list_new(self, source: str | None = None) -> bool:
+        loop = self.sources[self.only(source)]
+        loop.poll(final=False)
+        return bool(loop.pending())
 
-    def ingest(self, end: int | None = None) -> None:
+    def ingest(self, end: int | None = None, source: str | None = None) -> None:
         """Process one bronze batch of the records listed last, up to the declared limit."""
         assert end is None, "a batch of Kafka is bounded by the declaration"
-        assert self.source.ingest(), "nothing was listed that is not read"
+        assert self.sources[self.only(source)].ingest(), "nothing was listed that is not read"
 
     def read_all(self, catch_up_every: int = 1) -> int:
         """Read everything batch by batch. Silver and gold catch up after every ``catch_up_every``

@@ -6,6 +6,7 @@ the decisions stay, and the stages catch up from bronze. With ``reread`` bronze 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
@@ -68,14 +69,15 @@ def restore_savepoint(
         failpoint("restore.fenced")
     control = ControlTable(tables[DECISIONS])
     decisions = control.refresh()
-    if not reread:
-        require_of_lineage(savepoint, decisions)
     targets, back_to = savepoint.targets(), dict[str, BatchIdentity | None]()
     if reread:
         # Bronze of a source that is no longer declared stays: nobody reads the source again.
         for name in savepoint.bronze.keys() & bronze.keys():
             saved = savepoint.bronze[name]
             targets[BRONZE.path(name)], back_to[name] = saved.target, saved.batch
+        require_left_of_lineage(savepoint, decisions, savepoint.bronze.keys() - back_to.keys())
+    else:
+        require_of_lineage(savepoint, decisions)
     # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
     younger = (path for path in tables if is_built(path) and path not in targets)
@@ -112,6 +114,22 @@ def require_of_lineage(savepoint: Savepoint, decisions: Decisions) -> None:
             + "; or make a copy: "
             + pipeline_command("savepoint restore", savepoint.id, "--to", NEW_ROOT),
         )
+
+
+def require_left_of_lineage(
+    savepoint: Savepoint, decisions: Decisions, left: Iterable[str]
+) -> None:
+    """Raises SavepointError if bronze of a source that is no longer declared was reset since: its
+    silver and gold would get batches that its bronze no longer has."""
+    for source in left:
+        if not savepoint.is_of_lineage(decisions, (source,)):
+            raise SavepointError(
+                f"savepoint {savepoint.id} cannot be restored: {BRONZE.path(source)} was reset to "
+                "a batch before it, and stays as it is, because its source is no longer declared",
+                remedy="declare the source again, so that it is read again, too; "
+                "or make a copy: "
+                + pipeline_command("savepoint restore", savepoint.id, "--to", NEW_ROOT),
+            )
 
 
 def _prove(savepoint: Savepoint, tables: dict[str, Table], intent: ResetIntent) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -143,10 +143,14 @@ class Savepoint:
         """The reset targets of a restore that leaves bronze: all tables that are built from it."""
         return {p: t.target for p, t in self.tables.items() if kind_of(p).is_built}
 
-    def is_of_lineage(self, decisions: Decisions) -> bool:
-        """Whether bronze still has every batch that the tables of the savepoint had processed."""
-        bronze = self.bronze.items()
-        return all(is_of_lineage(decisions, source, saved.batch) for source, saved in bronze)
+    def is_of_lineage(self, decisions: Decisions, sources: Collection[str] | None = None) -> bool:
+        """Whether bronze of some sources (None: of all) still has every batch that the tables of
+        the savepoint had processed."""
+        return all(
+            is_of_lineage(decisions, source, saved.batch)
+            for source, saved in self.bronze.items()
+            if sources is None or source in sources
+        )
 
     def document(self) -> dict[str, Any]:
         content = asdict(self) | {"created": self.created.isoformat()}
