@@ -9,12 +9,6 @@ import pytest
 
 from headgate.declaration.model import Pipeline
 from headgate.flow.sources.files.declared import FilesSource
-from headgate.flow.sources.files.micro_batches import (
-    FilesMicroBatches,
-    FilesRange,
-    sequence_of,
-)
-from headgate.lake.tables.payloads.bronze import BronzePayload
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared, put_into
 
@@ -47,6 +41,16 @@ gold:
 {_GOLD.format("clicks", "seen")}
 """
 """Two sources, each with a silver and a gold table."""
+ONE = f"""
+pipeline: shop
+sources:
+{_SOURCE.format("orders")}
+silver:
+  paid: {{from: orders}}
+gold:
+{_GOLD.format("orders", "paid")}
+"""
+"""The same pipeline without ``clicks``."""
 
 
 @pytest.fixture
@@ -90,17 +94,9 @@ def land(lake: Lake, source: str, *files: Sequence[Record]) -> None:
     reads = lake.pipeline.sources[source].reads
     assert isinstance(reads, FilesSource)
     put_into(Path(reads.path), *files)
-    _files_of(lake, source).list_new()
+    lake.list_new(source)
 
 
 def ingest(lake: Lake, source: str) -> None:
     """One batch of bronze with all listed files of one source. The others have no batch."""
-    at = sequence_of(BronzePayload.of(lake.runtime.bronze[source].table.refresh()))
-    end = _files_of(lake, source).log.last_sequence
-    assert lake.sources[source].ingest(FilesRange(at, end))
-
-
-def _files_of(lake: Lake, source: str) -> FilesMicroBatches:
-    files = lake.sources[source].source
-    assert isinstance(files, FilesMicroBatches)
-    return files
+    lake.ingest(source=source)
