@@ -303,10 +303,10 @@ class PipelineRuntime:
         """Take over this job's tables of a rebuild that bronze's job has published.
 
         Raises ResetAskedError if tables must be reset. A restore fences every job. But if it stands
-        still after its fences until its lease expires, this job may have started since.
+        still after its fences until its lease expires, this job may have started since. A rebuild
+        may have been published after the restore.
         """
-        intent = self.resets.intent
-        if intent is None or not intent.is_publication:
+        if not all(each.is_publication for each in self.resets.after(self._generation)):
             raise ResetAskedError(self.pipeline)
         self._reset(now)
         self._end_rebuild()

@@ -124,11 +124,10 @@ class Resets:
         """The generation of the last reset, as of now."""
         return self._control.refresh().generation
 
-    @property
-    def intent(self) -> ResetIntent | None:
-        """The last reset; None if no table was ever reset."""
-        reset = self._control.refresh().reset
-        return ResetIntent.of(reset) if reset else None
+    def after(self, generation: int) -> tuple[ResetIntent, ...]:
+        """The resets with a higher generation, in order."""
+        found = map(ResetIntent.of, self._control.refresh().of(RESET))
+        return tuple(intent for intent in found if intent.generation > generation)
 
     def awaits(self, table: Table) -> bool:
         """Whether a reset of a table is decided and not done. Nothing may build on the table."""

@@ -92,8 +92,7 @@ def test_history_and_table_say_that_there_was_a_restore(lake: Lake) -> None:
     restore_savepoint(lake.layout, lake.pipeline, savepoint, 7, NOW)
     said = DeltaTable(lake.layout.storage.uri("gold/per_minute")).history(1)[0]["headgate"]
     assert (said["kind"], said["generation"], said["n"]) == ("reset", 1, 2)
-    intent = resets_of(lake.layout.storage, "tiny").intent
-    assert intent is not None
+    intent = resets_of(lake.layout.storage, "tiny").after(0)[-1]
     assert (intent.savepoint, intent.back_to) == (savepoint.id, {})
     assert savepoint.id in intent.why
 
