@@ -3,10 +3,18 @@ not."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from headgate.lake.control.driver_reports import Backlog, Outage, SourceFailure, SourceProgress
+from headgate.lake.control.driver_reports import (
+    Backlog,
+    Failure,
+    Outage,
+    SourceFailure,
+    SourceProgress,
+    record_failure,
+)
 from headgate.lake.control.ownership import Owner
 from headgate.lake.storage.layout import Layout
 from tests.unit.supervision.conftest import NOW, lease, report
@@ -25,3 +33,11 @@ def report_two(
     """Write the lease and the status of a driver that is alive at the time ``renewed``."""
     lease(layout, Owner.here(), renewed=renewed)
     report(layout, "fused", epoch=1, sources={"orders": ORDERS, "clicks": clicks}, **more)
+
+
+def report_end(layout: Layout) -> None:
+    """The last status is that of a run that could not read ``clicks``, and has ended with this."""
+    clicks = replace(CLICKS, failure=FAILED, outage=AWAY)
+    report_two(layout, clicks, state="stopped")
+    lease(layout, Owner.here(), released=True)
+    record_failure(layout, Failure(3, f"source clicks: {FAILED.reason}", FAILED.remedy, NOW))

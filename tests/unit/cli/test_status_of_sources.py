@@ -23,7 +23,7 @@ from headgate.lake.tables.snapshot import snapshot
 from headgate.supervision.progress_text import progress_line, progress_parts
 from tests.support.lake import Lake
 from tests.support.several_sources import two_sources as _two_sources
-from tests.support.two_reported import AWAY, CLICKS, FAILED, ORDERS, report_two
+from tests.support.two_reported import AWAY, CLICKS, FAILED, ORDERS, report_end, report_two
 from tests.unit.cli.conftest import Ask, last_object
 from tests.unit.supervision.conftest import NOW
 
@@ -78,6 +78,16 @@ def test_a_source_that_fails_needs_a_person(ask: Ask, shop: Shop, two_sources: L
     assert ["clicks", "failed", "1"] in [line.split()[:3] for line in out.splitlines()]
     assert f"fused: {trouble}" in out
     assert "leave it out: headgate files skip" in out
+
+
+def test_the_end_of_a_run_shows_the_source_that_it_could_not_read(
+    ask: Ask, shop: Shop, two_sources: Lake
+) -> None:
+    report_end(two_sources.layout)
+    code, out, _ = ask("status", *shop)
+    assert code == 3
+    states = {line.split()[0]: line.split()[1] for line in out.splitlines()[1:4]}
+    assert states == {"fused": "failed", "clicks": "failed", "orders": "3"}
 
 
 def test_the_trend_of_a_backlog_is_that_of_its_source(

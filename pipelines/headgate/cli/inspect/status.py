@@ -180,7 +180,8 @@ def _show(name: str, jobs: tuple[JobState, ...], now: datetime, ended: Ended | N
         seen = f"{span(now - job.renewed)} ago"
         table.add_row(job.job, _state(job, ended), process, *reached, age, seen)
         for source, each in job.sources.items() if not is_one else ():
-            state = _state_of_source(each) if job.is_alive else ""
+            failed = ended == "failed" and each.failure is not None
+            state = _state_of_source(each) if job.is_alive or failed else ""
             table.add_row(f"  {source}", state, "", *_reached(each))
     console().print(table)
 

@@ -17,7 +17,7 @@ from headgate.insight.dashboard.server.context import SCOPE, Context
 from headgate.insight.dashboard.server.questions import Desk
 from tests.support.lake import Lake
 from tests.support.several_sources import two_sources as _two_sources
-from tests.support.two_reported import AWAY, CLICKS, FAILED, report_two
+from tests.support.two_reported import AWAY, CLICKS, FAILED, report_end, report_two
 from tests.unit.supervision.conftest import NOW
 
 two_sources = _two_sources
@@ -38,6 +38,14 @@ def test_each_source_has_its_freshness_and_its_trouble(two_sources: Lake) -> Non
     orders, clicks = overview(shown, NOW)["sources"]
     assert clicks["trouble"].startswith("the folder is gone, for 5 min")
     assert (orders["trouble"], clicks["remedy"]) == (None, None)
+
+
+def test_a_run_that_has_failed_leaves_what_a_person_has_to_repair(two_sources: Lake) -> None:
+    report_end(two_sources.layout)
+    found = overview(Shown.of(two_sources.pipeline, str(two_sources.root)), NOW)
+    assert found["condition"] == "failed"
+    assert [each["trouble"] for each in found["sources"]] == [None, FAILED.reason]
+    assert [each["remedy"] for each in found["sources"]] == [None, FAILED.remedy]
 
 
 @pytest.mark.parametrize(

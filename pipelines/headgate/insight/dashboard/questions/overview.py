@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +26,7 @@ def overview(shown: Shown, now: datetime) -> dict[str, Any]:
         jobs = probe(shown.layout, now)
         status = stream_status(shown.layout, jobs, now) if jobs else None
         document |= {"condition": condition(status)}
-        reported = status.sources if status is not None and status.is_alive else {}
+        reported = _reported(status) if status is not None else {}
         fresh = freshness(shown.layout, shown.pipeline)
         aside = set_aside(shown.layout, shown.pipeline)
         document |= {
@@ -46,6 +48,15 @@ def overview(shown: Shown, now: datetime) -> dict[str, Any]:
     except OSError as error:
         document["problem"] = f"a file cannot be read: {error}"
     return document
+
+
+def _reported(status: StreamStatus) -> Mapping[str, SourceProgress]:
+    """What is known of the sources. A run that has failed leaves what a person has to repair; its
+    outages may be over."""
+    if status.is_alive:
+        return status.sources
+    failed = status.sources.items() if status.ended == "failed" else ()
+    return {name: replace(source, outage=None) for name, source in failed}
 
 
 def condition(status: StreamStatus | None) -> str:
