@@ -68,7 +68,8 @@ def test_the_oracle_has_the_same_gold_through_duckdb(engine: Engine, tmp_path: P
 
 def test_every_table_keeps_to_the_first_protocol(engine: Engine) -> None:
     logs = sorted(engine.root.rglob("_delta_log"))
-    assert len(logs) == 11  # files log, bronze, quarantine, 2 silver, 3 gold, 3 late
+    # Decisions, the files log, bronze, quarantine, 2 silver, 3 gold, 3 late.
+    assert len(logs) == 12
     for log in logs:
         protocol = DeltaTable(str(log.parent)).protocol()
         assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
