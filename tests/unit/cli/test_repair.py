@@ -173,7 +173,7 @@ def test_documents(ask: Ask, lake: Lake, of_lake: tuple[str, ...]) -> None:
 
 def test_damaged_documents_are_found_in_every_folder(lake: Lake) -> None:
     """`headgate repair` must find every document that another command tells a person to repair."""
-    folders = ("operations", "gates", "loads/l1", "dead_letters/orders")
+    folders = ("requests", "gates", "dead_letters/orders")
     for folder in folders:
         lake.layout.storage.write(f"_headgate/{folder}/a.json", b"")
     found = {document.path: document.means for document in damaged_documents(lake.layout)}
