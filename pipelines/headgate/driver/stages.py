@@ -122,8 +122,11 @@ class Stages:
         if self._control.refresh().generation != generation:
             return False
 
+        operations = {source: self._operations(source) for source in self.bronze}
+
         def catch_up(name: str) -> bool:
-            return self._catch_up_to(upto[name], name, now, most_steps)
+            source = self._graph.source_of(GOLD.path(name)).name
+            return self._catch_up_to(upto[name], name, operations[source], now, most_steps)
 
         # Validate in one thread only: the context of Great Expectations is global.
         ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]
@@ -135,6 +138,7 @@ class Stages:
         self,
         upto: int,
         name: str,
+        operations: Operations,
         now: datetime,
         most_steps: int | None,
     ) -> bool:
@@ -147,7 +151,6 @@ class Stages:
         gold.gold.gate = gate
         if gate is not None and not gate.is_due(upto):
             return False
-        operations = self._operations(self._graph.source_of(GOLD.path(name)).name)
         its_own = operations.of(place.table for place in gold.places)
         if gate is not None and self._waits_for_rejection(gate, its_own):
             return False

@@ -22,7 +22,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from headgate.commands import SEE_DAMAGE
 from headgate.declaration.contracts.operation import operation_named
-from headgate.declaration.kinds import BRONZE, GOLD, KINDS, LATE, RECORDS, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, KINDS, LATE, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.lake.storage.documents import decoded, encoded
@@ -178,11 +178,6 @@ def last_reset_reason(at: ConsistentSnapshot) -> str:
     """The reason of the last reset of a snapshot's tables."""
     reset = at.decisions.reset
     return str(reset.document["why"]) if reset else "it has been completed meanwhile"
-
-
-def can_be_reset(path: str) -> bool:
-    """Whether a table holds records, or rows that are computed from records."""
-    return kind_of(path) in RECORDS
 
 
 def is_built(path: str) -> bool:
