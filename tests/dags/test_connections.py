@@ -15,17 +15,8 @@ from headgate.airflow.operators.control_operator import ControlOperator
 from headgate.lake.control.driver_reports import Failure, last_failure, record_failure
 from headgate.lake.storage.layout import Layout
 from tests.dags.test_backfill_interval import RUN, lake, task, verb
-from tests.support.stream_task import (
-    NOON,
-    FakeLauncher,
-    about,
-    down,
-    fresh,
-    kept,
-    layout,
-    operator,
-    run,
-)
+from tests.support.reported import NOON
+from tests.support.stream_task import FakeLauncher, about, down, fresh, kept, layout, operator, run
 
 __all__ = ["fresh", "lake", "layout", "verb"]  # fixtures
 

@@ -17,7 +17,8 @@ from headgate.lake.storage.layout import Layout
 from headgate.supervision.launcher import LOCAL
 from headgate.supervision.preflight import StartProblem
 from headgate.supervision.supervisor import condition_of, supervisor_step
-from tests.support.stream_task import NOON, FakeLauncher
+from tests.support.reported import NOON
+from tests.support.stream_task import FakeLauncher
 from tests.unit.insight.ledger.conftest import DECLARATION
 
 SECRET = """

@@ -19,8 +19,8 @@ from headgate.airflow.triggers.stream_trigger import StreamTrigger
 from headgate.lake.control.claim import Claim, claim, claimed
 from headgate.lake.control.driver_requests import request_stop, stop_asked, stop_requested
 from headgate.lake.storage.layout import Layout
+from tests.support.reported import NOON
 from tests.support.stream_task import (
-    NOON,
     FakeLauncher,
     about,
     down,

@@ -21,10 +21,9 @@ from headgate.lake.control.driver_requests import StopRequest, request_stop, sto
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import StateName
 from headgate.supervision.supervisor import condition_of
-from tests.support.reported import at_b
+from tests.support.reported import NOON, at_b
 from tests.support.stream_task import (
     JOB,
-    NOON,
     FakeLauncher,
     down,
     executed,

@@ -18,25 +18,13 @@ from headgate.airflow.triggers.stream_trigger import StreamTrigger
 from headgate.lake.control.claim import Claim, claim
 from headgate.lake.control.driver_reports import Failure, record_failure
 from headgate.lake.control.driver_requests import request_stop, stop_asked
-from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState
 from headgate.supervision.launcher import Stream
-from tests.support.reported import at_b
+from tests.support.reported import JOB, NOON
 from tests.unit.supervision.conftest import lease
 
-NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 FAR = datetime(2126, 1, 1, tzinfo=UTC)
-JOB = JobState(
-    "fused",
-    LAYERS,
-    "running",
-    Owner(1, "here", 0.0),
-    epoch=3,
-    since=NOON,
-    renewed=NOON,
-    sources=at_b(n=7),
-)
 
 
 class Scripted:

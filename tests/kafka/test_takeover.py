@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from headgate.lake.tables.errors import CommitRefusedError, FencedError
@@ -14,6 +13,7 @@ from tests.oracle import derive
 from tests.support.broker import Sent, create_topic, produce
 from tests.support.events import readings
 from tests.support.failing import passing
+from tests.support.frozen import versions
 from tests.support.kafka_engine import KafkaEngine, records_of
 from tests.support.landing import ARRIVED
 from tests.support.readings import declare_kafka, rules
@@ -22,11 +22,6 @@ from tests.support.tables import differences
 pytestmark = pytest.mark.spark
 
 GOLD = ("bands",)
-
-
-def versions(root: Path) -> dict[str, int]:
-    logs = root.rglob("_delta_log")
-    return {str(log.parent): DeltaTable(str(log.parent)).version() for log in logs}
 
 
 @pytest.mark.parametrize("nth", [1, 2], ids=["at its start", "at a batch"])

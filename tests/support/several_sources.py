@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from headgate.declaration.model import Pipeline
 from headgate.flow.sources.files.declared import FilesSource
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared, put_into
@@ -70,10 +69,6 @@ def two_sources(tmp_path: Path) -> Iterator[Lake]:
         land(lake, "orders", [Record(minute=2)] * 2)
         ingest(lake, "orders")
         yield lake
-
-
-def declared_with_two(folder: Path) -> Pipeline:
-    return declared(folder, TWO)
 
 
 def only(source: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -14,25 +14,15 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from headgate.airflow import StreamOperator
 from headgate.errors import HeadgateError
-from headgate.lake.control.ownership import LAYERS, Owner
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import JobState, StateName
 from headgate.supervision.launcher import LogOf, Stream
 from headgate.supervision.supervisor import RestartPolicy
-from tests.support.reported import at_b
+from tests.support.reported import JOB as RUNNING
+from tests.support.reported import NOON
 from tests.unit.supervision.conftest import lease
 
-NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
-JOB = JobState(
-    "fused",
-    LAYERS,
-    "dead",
-    Owner(1, "here", 0.0),
-    epoch=3,
-    since=NOON,
-    renewed=NOON,
-    sources=at_b(n=7),
-)
+JOB = replace(RUNNING, state="dead")
 STATES: dict[str, StateName | None] = {
     "absent": None,
     "ended": "stopped",

@@ -15,7 +15,7 @@ from tests.support.failing import dying
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import NARROW, WIDE, Lake, declared
 from tests.support.rounds import in_full
-from tests.support.several_sources import declared_with_two, ingest, land, only
+from tests.support.several_sources import TWO, ingest, land, only
 
 DECLARATIONS = pytest.mark.parametrize(
     "declaration",
@@ -81,7 +81,7 @@ def test_drivers_of_two_sources_die_everywhere(tmp_path: Path) -> None:
     ingest(one, "orders")
     one.drain()
     one.savepoint()
-    lake = Lake(declared_with_two(tmp_path), one.root, now=one.now)
+    lake = Lake(declared(tmp_path, TWO), one.root, now=one.now)
     land(lake, "clicks", FILE)
     ingest(lake, "clicks")
     lake.catch_up()

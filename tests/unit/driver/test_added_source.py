@@ -12,7 +12,7 @@ from headgate.history.savepoints.deployment import deployment_of
 from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared
-from tests.support.several_sources import declared_with_two, ingest, land, only
+from tests.support.several_sources import TWO, ingest, land, only
 
 ORDERS, CLICKS = "gold/orders_per_minute", "gold/clicks_per_minute"
 
@@ -33,7 +33,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 
 
 def with_two(lake: Lake) -> Lake:
-    pipeline = declared_with_two(lake.root.parent)
+    pipeline = declared(lake.root.parent, TWO)
     return Lake(pipeline, lake.root, now=lake.now)
 
 
@@ -46,7 +46,7 @@ def operation(lake: Lake, path: str) -> int:
 
 
 def test_its_tables_are_new_and_the_others_go_on(lake: Lake) -> None:
-    pipeline = declared_with_two(lake.root.parent)
+    pipeline = declared(lake.root.parent, TWO)
     found = {plan.table: plan.action for plan in deployment_of(lake.layout, pipeline).tables}
     assert {path for path, action in found.items() if action == "new"} == {
         "bronze/clicks",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import get_args
 
 import pytest
@@ -16,7 +16,7 @@ from headgate.lake.control.driver_reports import (
     SourceProgress,
 )
 from headgate.lake.control.driver_requests import StopRequest
-from headgate.lake.control.ownership import LAYERS, Owner
+from headgate.lake.control.ownership import LAYERS
 from headgate.supervision.job_state import JobState, StateName
 from headgate.supervision.supervisor import (
     DOWN,
@@ -29,20 +29,9 @@ from headgate.supervision.supervisor import (
     supervisor_step,
 )
 from tests.support.reaper import REPOSITORY
-from tests.support.reported import at_b, with_source
+from tests.support.reported import JOB, NOON, at_b, with_source
 
-NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 STUCK = timedelta(minutes=15)
-JOB = JobState(
-    "fused",
-    LAYERS,
-    "running",
-    Owner(1, "here", 0.0),
-    epoch=3,
-    since=NOON,
-    renewed=NOON,
-    sources=at_b(n=7),
-)
 
 FOR_IT, EARLIER = StopRequest("", JOB.epoch), StopRequest("", JOB.epoch - 1)
 
