@@ -81,7 +81,6 @@ GOLD = GoldAccount(
 SOURCE = SourceAccount(
     "orders",
     n=60,
-    generation=0,
     read=1088,
     replayed=0,
     duplicate=27,
@@ -91,7 +90,7 @@ SOURCE = SourceAccount(
     files=None,
     gaps=(),
 )
-LEDGER = Ledger("shop", (SOURCE,), (SILVER,), (GOLD,), differences=())
+LEDGER = Ledger("shop", 0, (SOURCE,), (SILVER,), (GOLD,), differences=())
 ACCOUNT = Account(LEDGER, final={"per_minute": NOW - timedelta(minutes=1)})
 
 

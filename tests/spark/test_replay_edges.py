@@ -87,7 +87,7 @@ def test_the_proof_finds_a_record_that_is_taken_twice(
     project = ReplayProject(tmp_path, spark)
     project.land([event("low", 1)])
     engine = project.engine().run_all()
-    monkeypatch.setattr(Replacements, "_corrected_before", lambda _: set())
+    monkeypatch.setattr(Replacements, "_corrected_before", lambda *_: set())
     monkeypatch.setattr(Earlier, "has_copy_of", lambda *_: False)
     (outcome,) = project.outcomes(engine, RefusedSelection(), CORRECTION)
     for _ in range(2):

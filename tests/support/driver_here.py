@@ -13,6 +13,7 @@ from headgate.cli import log_file
 from headgate.driver.driver import Driver
 from headgate.driver.session import LocalSessions
 from headgate.driver.task import Task
+from headgate.supervision.logs import spark_log
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def sharing(spark: SparkSession) -> Iterator[None]:
     priority of this process do not change. Another JVM would cost 10 s more of CPU."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "nice", lambda _: 0)
-        patched.setattr(log_file, "divert_to", lambda *_: None)
+        patched.setattr(log_file, "divert_to", spark_log)
         patched.setattr(LocalSessions, "start", lambda *_: spark)
         patched.setattr(SparkSession, "stop", lambda _: None)
         yield

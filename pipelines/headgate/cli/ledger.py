@@ -37,11 +37,7 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
         + (f" ({account.replayed:,} of them replayed)" if account.replayed else "")
         + f"  duplicate {account.duplicate:,}"
         + (f" ({account.differing:,} differing)" if account.differing else "")
-        + (
-            f"  generation {account.generation}"
-            if account.generation and not labels.several
-            else ""
-        )
+        + (f"  generation {account.generation}" if account.generation else "")
     )
     for table in _tables(account, labels):
         if table.row_count:
@@ -77,7 +73,6 @@ def show_ledger(account: Ledger, out: Console, *, is_early: bool = False) -> Non
 
 
 _OF_SOURCES = (
-    "generation",
     "read",
     "replayed",
     "duplicate",

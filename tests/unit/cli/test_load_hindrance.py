@@ -22,6 +22,7 @@ from headgate.history.loads.requests import LoadRequest, LoadState, load_state
 from headgate.lake.control.driver_requests import pause
 from headgate.lake.tables.load import Load
 from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.supervision.logs import spark_log
 from tests.support.loads import begin_load
 from tests.support.waiting import wait_until
 from tests.unit.cli.conftest import Ask, hold, last_object
@@ -53,7 +54,7 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
         assert driver is not None
 
     monkeypatch.setattr(verb, "drive", ended)
-    monkeypatch.setattr(log_file, "divert_to", lambda *_: None)
+    monkeypatch.setattr(log_file, "divert_to", spark_log)
     monkeypatch.setattr(verb, "require_machine", lambda _: None)
 
 

@@ -86,16 +86,15 @@ class AcceptedGap:
 
 @dataclass(frozen=True)
 class SourceAccount:
-    """What was read from a source, as of the batch id ``n`` and the generation of its bronze table.
-    ``replayed`` of the records are corrected copies of earlier ones. ``differing`` of the
-    duplicates have other content. ``quarantined`` counts the records in quarantine, as of the
-    batch id of the source's most advanced silver table. For ``corrected`` of them, which have an id
-    and an event time, the first valid copy came later and was accepted. ``files`` is None if the
+    """What was read from a source, as of the batch id ``n`` of its bronze table. ``replayed``
+    of the records are corrected copies of earlier ones. ``differing`` of the duplicates have
+    other content. ``quarantined`` counts the records in quarantine, as of the batch id of the
+    source's most advanced silver table. For ``corrected`` of them, which have an id and an
+    event time, the first valid copy came later and was accepted. ``files`` is None if the
     source does not read files."""
 
     source: str
     n: int
-    generation: int
     read: int
     replayed: int
     duplicate: int
@@ -119,9 +118,11 @@ _SUMMED = ("read", "replayed", "duplicate", "differing", "quarantined", "correct
 @dataclass(frozen=True)
 class Ledger:
     """The whole account. Lag and gaps are shown and are no errors. A difference as of one batch id
-    is always an error. Counts without a source are sums over all sources."""
+    is always an error. Counts without a source are sums over all sources. ``generation`` is that of
+    the newest reset that a table has carried out."""
 
     pipeline: str
+    generation: int
     sources: tuple[SourceAccount, ...]
     silver: tuple[SilverAccount, ...]
     gold: tuple[GoldAccount, ...]
@@ -135,10 +136,6 @@ class Ledger:
     def batches(self) -> int:
         """The batches of all sources; the batch id, if there is one source."""
         return sum(each.n for each in self.sources)
-
-    @property
-    def generation(self) -> int:
-        return max(each.generation for each in self.sources)
 
     @property
     def read(self) -> int:
@@ -203,6 +200,7 @@ class Ledger:
             left_out = ("table", "source")
         return {
             "pipeline": self.pipeline,
+            "generation": self.generation,
             "balanced": self.balanced,
             **counts,
             **own,

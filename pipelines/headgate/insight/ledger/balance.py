@@ -34,8 +34,10 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
     """
     at = newest(layout, pipeline)
     silver = tuple(_silver(t, at) for t in pipeline.silver.values())
+    tables = chain(at.bronze.values(), at.silver.values(), at.gold.values())
     return Ledger(
         pipeline=pipeline.name,
+        generation=max(each.state.generation for each in tables),
         sources=tuple(
             _source(
                 DeployedSource(layout.storage, pipeline.name, source),
@@ -57,7 +59,6 @@ def _source(
     return SourceAccount(
         source=place.source.name,
         n=bronze.n,
-        generation=bronze.state.generation,
         read=bronze.total("read"),
         replayed=bronze.total("replayed"),
         duplicate=bronze.total("duplicate"),
