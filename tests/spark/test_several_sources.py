@@ -7,11 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate import exit_codes
+from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver import source_loop
 from headgate.driver.driver import Driver
@@ -20,6 +23,8 @@ from headgate.driver.task import Task
 from headgate.errors import HeadgateError
 from headgate.flow.sources.errors import SourceError
 from headgate.lake.control.ownership import LAYERS
+from headgate.lake.storage.layout import Layout
+from headgate.supervision.job_state import probe
 from tests.oracle import derive
 from tests.support.driver_here import sharing
 from tests.support.engine import Engine
@@ -104,6 +109,55 @@ def test_a_run_to_the_end_processes_what_can_be_read_and_names_the_rest(two: Two
     two.repair()
     with sharing(two.spark):
         two.driver(once=True).run()
+    assert two.differences("raw") == two.differences("other") == {}
+
+
+def test_a_rule_that_stops_one_source_holds_no_other(two: Two) -> None:
+    """``other`` is read to its end, but its tables wait for a person."""
+    two.repair()
+    suite = two.folder / "expectations/levels.yml"
+    suite.parent.mkdir()
+    suite.write_text("expectations: [{id: none, expect: level is null, action: stop, above: 1 %}]")
+    file = two.pipeline.file
+    head = "  other_clean:\n"
+    file.write_text(file.read_text().replace(head, f"{head}    expectations: levels\n"))
+    two.pipeline, two.root = load(file), two.folder / "ruled"
+    with sharing(two.spark), pytest.raises(SourceError) as error:
+        two.driver(once=True).run()
+    assert error.value.exit_code == 3
+    assert error.value.message.startswith("source other: silver/other_clean: ")
+    assert "'none'" in error.value.message
+    assert two.differences("raw") == {}
+    (job,) = probe(Layout.of(str(two.root), "readings"), datetime.now(UTC))
+    failure = job.sources["other"].failure
+    assert failure is not None
+    assert "'none'" in failure.reason
+    suite.write_text("expectations: [{id: none, expect: level < 1e6, action: stop, above: 1 %}]")
+    two.pipeline = load(file)
+    with sharing(two.spark):
+        two.driver(once=True).run()
+    assert two.differences("raw") == two.differences("other") == {}
+
+
+def test_a_damaged_table_of_one_source_holds_no_other(two: Two) -> None:
+    """``other`` has silver files that gold cannot read; they come back later."""
+    two.repair()
+    with sharing(two.spark):
+        for layer in ("bronze", "silver"):
+            two.driver(once=True, layers=[layer]).run()
+    files = [*(two.root / "readings/silver/other_strong").rglob("*.parquet")]
+    contents = [file.read_bytes() for file in files]
+    for file in files:
+        file.write_bytes(b"damaged")
+    with sharing(two.spark), pytest.raises(HeadgateError, match=r"source other: .*\.parquet") as e:
+        two.driver(once=True, layers=["gold"]).run()
+    assert e.value.exit_code == exit_codes.LOG_GAP
+    assert "headgate repair" in (e.value.remedy or "")
+    assert two.differences("raw") == {}
+    for file, content in zip(files, contents, strict=True):
+        file.write_bytes(content)
+    with sharing(two.spark):
+        two.driver(once=True, layers=["gold"]).run()
     assert two.differences("raw") == two.differences("other") == {}
 
 

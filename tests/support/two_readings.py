@@ -72,8 +72,16 @@ class TwoReadings:
         more: Iterable[SourceRecord] = (),
         files: int | None = None,
     ) -> Tables:
-        records = [*self.records(source, files), *more]
-        return derive(records, used or rules(gold=GOLD), drains=self.happenings(meant))
+        """The tables of a source. Each operation changes one of them: a test would not see that it
+        was left out otherwise."""
+        records, by = [*self.records(source, files), *more], used or rules(gold=GOLD)
+        found = self.happenings(meant)
+        tables = derive(records, by, drains=found)
+        for place, each in enumerate(found):
+            if not isinstance(each, OtherDecision):
+                without = [*found[:place], OtherDecision(), *found[place + 1 :]]
+                assert derive(records, by, drains=without) != tables, (source, each)
+        return tables
 
     def check(self, source: str, expected: Tables) -> None:
         assert differences(tables_of(self.engine.root, source), expected) == {}

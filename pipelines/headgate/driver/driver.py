@@ -37,6 +37,7 @@ from headgate.driver.task import Task
 from headgate.errors import joined_messages
 from headgate.flow.operations import drain
 from headgate.flow.publish.circuit_breaker import Breaker
+from headgate.flow.sources.errors import joined_error
 from headgate.history.savepoints.clone import require_finished_clone
 from headgate.lake.control.driver_reports import SourceProgress, about_source
 from headgate.lake.storage.layout import Layout
@@ -150,6 +151,9 @@ class Driver:
             rereads = task.once and self._bring_level(runtime)
             if task.loads or rereads:
                 self._load(self._begin(spark, runtime, epoch))
+            if held := runtime.held:
+                errors = {name: hold.error for name, hold in held.items()}
+                raise joined_error(errors, task.pipeline.sources)
             self._is_done = True
             return
         remove_orphaned(self._layout, task.layers, epoch)

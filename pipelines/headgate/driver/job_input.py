@@ -37,7 +37,7 @@ class JobInput(ABC):
 
     @property
     def failure(self) -> HeadgateError | None:
-        """Why the input cannot be read before a person acts."""
+        """Why the input cannot be read before a person acts: it is held."""
         return None
 
     def begin(self) -> None:

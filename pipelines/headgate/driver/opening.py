@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.declaration.graph import graph_of
+from headgate.declaration.kinds import BRONZE, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.driver.refusing import require_definitions, require_same_sources
 from headgate.driver.runtime import PipelineRuntime
@@ -29,6 +30,7 @@ from headgate.lake.tables.decisions import DECISIONS, Position
 from headgate.lake.tables.engine import engine
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.extending import extend
+from headgate.lake.tables.snapshot import tables_of
 
 
 def open_tables(
@@ -94,15 +96,16 @@ def _extend(runtime: PipelineRuntime, layout: Layout, now: datetime) -> None:
 
 
 def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime) -> None:
-    """Reset tables that no job owns. Otherwise the reset would never be complete."""
+    """Fence and reset tables that no job owns. Otherwise an older driver could go on with a source
+    that was removed since, and the reset would never be complete."""
     if "bronze" not in runtime.layers:
         return
-    waiting = tuple(
-        t for t in undeclared_tables(layout, runtime.pipeline) if runtime.resets.awaits(t)
-    )
-    for table in waiting:
+    pipeline = runtime.pipeline
+    left = (t for t in tables_of(layout, pipeline.name) if t.name not in pipeline.definitions)
+    built = undeclared_tables(layout, pipeline)
+    for table in (*(t for t in left if kind_of(t.name) == BRONZE), *built):
         table.fence(epoch)
-    runtime.resets.carry_out(waiting, now)
+    runtime.resets.carry_out((t for t in built if runtime.resets.awaits(t)), now)
 
 
 def _save_way_back(runtime: PipelineRuntime, layout: Layout, states: States, now: datetime) -> None:

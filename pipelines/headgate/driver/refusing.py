@@ -54,7 +54,7 @@ def require_input(declared: Pipeline, layout: Layout, *, once: bool = False) -> 
 def _asked(declared: Pipeline, ask: Callable[[Source], None], *, once: bool) -> tuple[str, ...]:
     """Call ``ask`` with each source. Returns remarks about those for which it raises SourceError;
     raises their error if that leaves no source to read."""
-    from headgate.flow.sources.errors import SourceError, SourceUnreachableError, unread_error
+    from headgate.flow.sources.errors import SourceError, SourceUnreachableError, joined_error
     from headgate.lake.control.driver_reports import about_source
 
     failed, remarks = dict[str, SourceError](), list[str]()
@@ -68,7 +68,7 @@ def _asked(declared: Pipeline, ask: Callable[[Source], None], *, once: bool) -> 
             if not waits:
                 failed[name] = error
     if len(failed) == len(declared.sources):
-        raise unread_error(failed, declared.sources)
+        raise joined_error(failed, declared.sources)
     return tuple(remarks)
 
 

@@ -18,6 +18,7 @@ from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.driver.errors import DefinitionChangedError, ResetAskedError
+from headgate.driver.source_hold import SourceHold
 from headgate.driver.stages import Stages
 from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.gates.gate import gate_of
@@ -295,6 +296,12 @@ class PipelineRuntime:
             raise
         return self._publish(now) and self.catch_up(now, one_step=one_step)
 
+    @property
+    def held(self) -> dict[str, SourceHold]:
+        """The sources whose silver or gold tables cannot go on, by name. Any thread may read it."""
+        rebuilt = self._rebuilt
+        return (rebuilt.held if rebuilt else {}) | self.stages.held
+
     def _generation_moved(self) -> bool:
         """Whether a reset was decided since this job opened its tables."""
         return self.resets.generation != self._generation
@@ -304,9 +311,12 @@ class PipelineRuntime:
 
         Raises ResetAskedError if tables must be reset. A restore fences every job. But if it stands
         still after its fences until its lease expires, this job may have started since. A rebuild
-        may have been published after the restore.
+        may have been published after the restore. A source that is held may miss just the batches
+        that the reset has discarded.
         """
-        if not all(each.is_publication for each in self.resets.after(self._generation)):
+        if self.held or not all(
+            each.is_publication for each in self.resets.after(self._generation)
+        ):
             raise ResetAskedError(self.pipeline)
         self._reset(now)
         self._end_rebuild()

@@ -19,9 +19,10 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from headgate.commands import commands_in, pipeline_command, rendered
+from headgate.commands import pipeline_command
 from headgate.driver.job_input import JobInput
 from headgate.driver.outages import Retry
+from headgate.driver.source_hold import SourceHold
 from headgate.errors import HeadgateError, first_line, said_by
 from headgate.flow.bronze.batches import ScratchLostError
 from headgate.flow.sources.errors import SourceError, SourceUnreachableError
@@ -30,7 +31,6 @@ from headgate.flow.sources.records import PartedRecords
 from headgate.lake.control.driver_reports import (
     Backlog,
     Outage,
-    SourceFailure,
     SourceReport,
     combined_outage,
 )
@@ -79,20 +79,12 @@ class BatchWriter(Protocol):
 
 
 @dataclass(frozen=True)
-class _Held:
-    """A source that a person has to repair. It is tried again at ``due`` (seconds of the monotonic
-    clock). ``of`` are the requests that failed: those for a listing, or those for records."""
+class _Held(SourceHold):
+    """A source that cannot be read. It is tried again at ``due`` (seconds of the monotonic clock).
+    ``of`` are the requests that failed: those for a listing, or those for records."""
 
-    error: HeadgateError
-    since: datetime
     of: Retry
     due: float
-
-    @property
-    def failure(self) -> SourceFailure:
-        """It is rendered here: readers of the status document do not know the place."""
-        reason, remedy = rendered(self.error.message), rendered(self.error.remedy)
-        return SourceFailure(reason, remedy, self.since, commands_in(self.error.remedy))
 
 
 class SourceLoop(JobInput):

@@ -16,10 +16,12 @@ from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.driver.error_translation import translate_error
+from headgate.driver.source_hold import SourceHold
 from headgate.errors import joined_messages
 from headgate.flow.gates.gate import TableGate
 from headgate.flow.gold.stage import GoldStage, gold_stage_of
 from headgate.flow.operations.carrying_out import REJECTION, Operations
+from headgate.flow.silver.rules import RuleStopsError
 from headgate.flow.silver.stage import SilverStage
 from headgate.lake.control.requests import send_request
 from headgate.lake.storage.documents import encoded
@@ -29,13 +31,20 @@ from headgate.lake.tables.errors import DamagedFileError, HeldError, LogGapError
 from headgate.lake.tables.staging import side_by_side
 from headgate.lake.tables.table import TableOf
 
+HELD = (RuleStopsError, DamagedFileError, LogGapError)
+"""Errors that concern the tables of one source alone, and that a restart does not mend."""
+
 
 class Stages:
     """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
     contains all declared tables, ``gate_of`` returns the gate of a gold table. ``replaced`` are the
     paths of tables that a rebuild will replace: if a gold table among them cannot go on because of
     damage, it stays as it is, and the rebuild continues. ``anew`` are the sources whose bronze is
-    rebuilt: no operation has a place in it. ``control`` is a reader of this object alone."""
+    rebuilt: no operation has a place in it. ``control`` is a reader of this object alone.
+
+    With several sources, an error of ``HELD`` holds the source whose tables it concerns, until a
+    new driver starts. The tables of the others go on.
+    """
 
     def __init__(
         self,
@@ -54,6 +63,7 @@ class Stages:
         self._replaced, self._layout, self._anew = replaced, layout, anew
         self._control = control
         self._damaged: dict[str, str] = {}
+        self._held: dict[str, SourceHold] = {}
         declared, self._graph = tuple(silver), graph
         self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
         self.silver = {
@@ -70,6 +80,11 @@ class Stages:
     def trouble(self) -> str | None:
         """A message about the gold tables that cannot go on until a rebuild replaces them."""
         return joined_messages(self._damaged.values())
+
+    @property
+    def held(self) -> dict[str, SourceHold]:
+        """The sources whose tables cannot go on, by name. Any thread may read it."""
+        return self._held.copy()
 
     def type_of(self, silver: str) -> StructType:
         """The row type of a silver table."""
@@ -88,7 +103,8 @@ class Stages:
         jobs have not reset yet: tables that read them do not continue. ``generation`` is that of
         the last reset as the caller knows it: if there was another one since, nothing is done.
 
-        Raises CommitRefusedError, FencedError, LogGapError or UnknownOperationError.
+        Raises CommitRefusedError, FencedError or UnknownOperationError, and with one source the
+        errors of ``HELD``.
         """
         level = True
         if "silver" in layers:
@@ -97,16 +113,36 @@ class Stages:
             # Read the decisions after the positions, so that none that lies before them is missed.
             if self._control.refresh().generation != generation:
                 return False
-            for name, silver in self.silver.items():
+            for name in self.silver:
                 if self.bronze[name].name in waits_for:
                     level = False
                     continue
-                n = self.bronze[name].state.n
-                silver.catch_up(n, self._operations(name), now, most_steps)
-                level &= silver.has_processed(n)
+                level &= self._unless_held(
+                    name, now, partial(self._catch_up_silver, name, now, most_steps)
+                )
         if "gold" in layers:
             level &= self._catch_up_gold(now, most_steps, waits_for, generation)
         return level
+
+    def _catch_up_silver(self, source: str, now: datetime, most_steps: int | None) -> bool:
+        """Returns whether the silver tables of a source are up to date."""
+        silver, n = self.silver[source], self.bronze[source].state.n
+        silver.catch_up(n, self._operations(source), now, most_steps)
+        return silver.has_processed(n)
+
+    def _unless_held(self, source: str, now: datetime, catch_up: Callable[[], bool]) -> bool:
+        """Bring tables of a source up, and return what ``catch_up`` returns; False if the source is
+        held, before or afterwards."""
+        if source in self._held:
+            return False
+        try:
+            return catch_up()
+        except Exception as error:
+            cause = translate_error(error, self._layout) or error
+            if len(self.bronze) == 1 or not isinstance(cause, HELD):
+                raise
+            self._held[source] = SourceHold(cause, now)
+            return False
 
     def _catch_up_gold(
         self,
@@ -126,7 +162,8 @@ class Stages:
 
         def catch_up(name: str) -> bool:
             source = self._graph.source_of(GOLD.path(name)).name
-            return self._catch_up_to(upto[name], name, operations[source], now, most_steps)
+            how = upto[name], name, operations[source], now, most_steps
+            return self._unless_held(source, now, partial(self._catch_up_to, *how))
 
         # Validate in one thread only: the context of Great Expectations is global.
         ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]

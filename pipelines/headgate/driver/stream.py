@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from headgate.driver.errors import StopRequested
 from headgate.driver.input_stream import InputStream
@@ -23,7 +24,7 @@ from headgate.driver.run import DriverRun
 from headgate.driver.run_control import held
 from headgate.driver.schedules import ScheduledLateReplays, ScheduledSavepoints
 from headgate.errors import HeadgateError, joined_messages
-from headgate.flow.sources.errors import unread_error
+from headgate.flow.sources.errors import joined_error
 from headgate.lake.control.driver_reports import Outage, SourceReport, about_source
 
 POLL = 0.25  # seconds between checks of stop requests, the lease and the queries
@@ -34,13 +35,13 @@ def run_batches(run: DriverRun) -> None:
     """Run micro-batches until the job's input is processed (``once``) or the run ends.
 
     Raises the error that ended a batch, and FencedError if the lease was lost. A run with ``once``
-    processes the input of the sources that can be read; then it raises the error of the others.
+    processes the input of the other sources; then it raises the error of those that are held.
     """
     run.say("looking for input")
     supervisor = StreamSupervisor(run)
     supervisor.supervise(streams_of(run, supervisor.waits))
     if run.task.once and not run.control.is_stopping:
-        supervisor.require_read()
+        supervisor.require_all()
 
 
 def streams_of(run: DriverRun, waits: Callable[[str, Outage], None]) -> Sequence[InputStream]:
@@ -110,14 +111,14 @@ class StreamSupervisor:
                 raise failure
         control.require_lease()
 
-    def require_read(self) -> None:
-        """Raises the error of the sources that could not be read, if there are any."""
+    def require_all(self) -> None:
+        """Raises the error of the sources that are held, if there are any."""
         failed = self._failed()
         if not failed:
             return
         self._run.catch_up.run()
         self._run.progress.sources_ready(self._reports())
-        raise unread_error(failed, self._run.runtime.pipeline.sources)
+        raise joined_error(failed, self._run.runtime.pipeline.sources)
 
     def _until_end(self) -> None:
         """Supervise until a stream ends, the run must end, or all input is processed."""
@@ -158,7 +159,7 @@ class StreamSupervisor:
         for stream in self.streams:
             if stream.query is not None or not stream.is_ready.is_set() or not stream.is_active:
                 continue
-            reports = stream.input.reports()
+            reports = self._with_holds(stream.input.reports())
             run.progress.sources_ready(reports)
             if stream.input.outage is None and stream.input.failure is None:
                 self._tell_outage(stream.name, None)
@@ -174,14 +175,16 @@ class StreamSupervisor:
             stream.start()
 
     def _failed(self) -> dict[str, HeadgateError]:
-        """The errors of the inputs that cannot be read before a person acts."""
-        return {s.name: s.input.failure for s in self.streams if s.input.failure is not None}
+        """The errors of the sources that are held."""
+        held = {name: hold.error for name, hold in self._run.runtime.held.items()}
+        unread = {s.name: s.input.failure for s in self.streams if s.input.failure is not None}
+        return held | unread
 
     def _require_one(self) -> None:
-        """Raises the error of the sources if none of them can be read."""
+        """Raises the error of the sources if all of them are held."""
         failed = self._failed()
-        if len(failed) == len(self.streams):
-            raise unread_error(failed, self._run.runtime.pipeline.sources)
+        if len(failed) == len(self._run.runtime.bronze):
+            raise joined_error(failed, self._run.runtime.pipeline.sources)
 
     def _is_done(self) -> bool:
         """Whether a run with ``once`` may end. While bronze is rebuilt, loads and requests wait. So
@@ -225,7 +228,17 @@ class StreamSupervisor:
 
     def _reports(self) -> dict[str, SourceReport]:
         found = [stream.input.reports() for stream in self.streams]
-        return {name: report for reports in found for name, report in reports.items()}
+        return self._with_holds({n: report for reports in found for n, report in reports.items()})
+
+    def _with_holds(self, reports: Mapping[str, SourceReport]) -> dict[str, SourceReport]:
+        """What is known of sources, and why their tables cannot go on."""
+        held = self._run.runtime.held
+        return {
+            name: replace(report, failure=held[name].failure)
+            if name in held and report.failure is None
+            else report
+            for name, report in reports.items()
+        }
 
     def _has_input(self) -> bool:
         return any(stream.has_input for stream in self.streams)

@@ -74,6 +74,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
         bronze={"b": SimpleNamespace(table=made["bronze/b"], lock=threading.RLock())},
         table=made.__getitem__,
         newest=made.__getitem__,
+        held={},
     )
     refreshed: Counter[str] = Counter()
     refresh = Table.refresh

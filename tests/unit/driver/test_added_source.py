@@ -9,6 +9,7 @@ import pytest
 
 from headgate.driver.errors import DefinitionChangedError
 from headgate.history.savepoints.deployment import deployment_of
+from headgate.lake.tables.errors import FencedError
 from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import Lake, declared
@@ -117,6 +118,16 @@ def test_a_removed_source_is_left_as_it_is(lake: Lake) -> None:
     again = with_two(one)
     again.catch_up()
     assert [n(again, path) for path in (ORDERS, CLICKS)] == [3, 1]
+
+
+def test_an_older_driver_is_shut_out_of_a_removed_source(lake: Lake) -> None:
+    """It was frozen while the source was removed, and goes on."""
+    both = with_two(lake)
+    Lake(declared(lake.root.parent, only("orders")), lake.root, now=both.now).start()
+    land(both, "clicks", [Record(0)])
+    with pytest.raises(FencedError):
+        ingest(both, "clicks")
+    assert n(both, "bronze/clicks") == 0
 
 
 def test_a_removed_source_keeps_its_batches_when_the_others_are_read_again(lake: Lake) -> None:

@@ -20,9 +20,10 @@ from headgate.driver.input_stream import InputStream
 from headgate.driver.job_input import JobInput
 from headgate.driver.run import DriverRun
 from headgate.driver.run_control import BatchLock, PauseLatch
+from headgate.driver.source_hold import SourceHold
 from headgate.driver.stream import StreamSupervisor
 from headgate.errors import HeadgateError
-from headgate.flow.sources.errors import SourceError, unread_error
+from headgate.flow.sources.errors import SourceError, joined_error
 from headgate.lake.control.driver_reports import Backlog, Outage, SourceReport
 from headgate.lake.control.driver_requests import SkipRequest, ask_to_skip, asked_to_skip
 from headgate.lake.storage.documents import read_document
@@ -138,6 +139,7 @@ class Bench:
         )
         runtime.rebuild, runtime.layers, runtime.owned = None, (), lambda: ()
         runtime.stages = SimpleNamespace(trouble=None)
+        runtime.bronze = {"a": 1, "b": 1}
         self.run: Any = SimpleNamespace(
             layout=self.tables.layout,
             task=SimpleNamespace(pipeline=runtime.pipeline, once=self.once),
@@ -276,8 +278,26 @@ def test_a_run_to_the_end_names_the_source_that_it_could_not_read(bench: Bench) 
     supervisor = bench.supervise()
     assert (bench.a.next, bench.b.next) == (0, 3)
     with pytest.raises(SourceError, match="source a: a.json is gone") as error:
-        supervisor.require_read()
+        supervisor.require_all()
     assert error.value.remedy == GONE.remedy
+
+
+def test_a_run_to_the_end_names_the_source_whose_tables_are_held(bench: Bench) -> None:
+    bench.a.end, bench.b.end = 2, 3
+    bench.tables.runtime.held = {"a": SourceHold(GONE, NOON)}
+    supervisor = bench.supervise()
+    assert (bench.a.next, bench.b.next) == (2, 3)
+    assert supervisor._reports()["a"].failure == SourceHold(GONE, NOON).failure
+    assert supervisor._reports()["b"].failure is None
+    with pytest.raises(SourceError, match="source a: a.json is gone"):
+        supervisor.require_all()
+
+
+def test_a_driver_ends_when_each_source_is_held(bench: Bench) -> None:
+    bench.run.task.once = False
+    bench.a.error, bench.tables.runtime.held = GONE, {"b": SourceHold(GONE, NOON)}
+    with pytest.raises(SourceError, match="source b: a.json is gone"):
+        bench.supervise()
 
 
 def test_a_driver_ends_when_no_source_can_be_read(bench: Bench) -> None:
@@ -356,13 +376,13 @@ def test_files_are_skipped_in_the_source_that_has_them(bench: Bench) -> None:
 
 
 def test_the_only_source_is_not_named() -> None:
-    assert unread_error({"a": GONE}, ("a",)) is GONE
+    assert joined_error({"a": GONE}, ("a",)) is GONE
 
 
 def test_an_error_that_a_new_driver_may_overcome_keeps_its_code() -> None:
     again = SourceError("a record cannot be read", "start again", code=7)
-    assert unread_error({"a": again}, ("a", "b")).exit_code == 7
-    assert unread_error({"a": again, "b": GONE}, ("a", "b")).exit_code == 3
+    assert joined_error({"a": again}, ("a", "b")).exit_code == 7
+    assert joined_error({"a": again, "b": GONE}, ("a", "b")).exit_code == 3
 
 
 def test_each_outage_is_told_with_its_source(bench: Bench) -> None:

@@ -62,7 +62,7 @@ def status(
 
     Exit code 7 if a job died or failed and nobody asked it to stop: start it again. Exit code 2, 3
     or 5 if a job failed with that code, which needs a person first. Exit code 3 also if a source
-    cannot be read before a person acts, while the job reads others.
+    waits for a person, while the job goes on with others.
     """
     from headgate.insight.status.checkpoints import checkpoints
     from headgate.supervision.job_state import overall_state, probe

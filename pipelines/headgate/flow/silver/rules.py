@@ -71,5 +71,5 @@ def require_below_ceilings(table: str, suite: Suite, broken: Mapping[str, int], 
             f"({rule.condition}), more than the {100 * (rule.above or 0):g} % at which it stops "
             "the stream",
             remedy=f"correct the source, or the rule in expectations/{suite.name}.yml (its action "
-            f"quarantine rejects these rows and goes on), then: {pipeline_command('start')}",
+            f"quarantine rejects these rows and goes on), then: {pipeline_command('restart')}",
         )

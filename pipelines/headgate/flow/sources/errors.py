@@ -30,9 +30,9 @@ class FileNotReachedError(SourceError):
     """A recorded file cannot be opened or read on this machine. Its contents may be intact."""
 
 
-def unread_error(failed: Mapping[str, HeadgateError], sources: Collection[str]) -> HeadgateError:
-    """The errors of some of the ``sources``, by name, as one. It names them, unless the pipeline
-    has only one."""
+def joined_error(failed: Mapping[str, HeadgateError], sources: Collection[str]) -> HeadgateError:
+    """The errors of some ``sources``, by name, as one. It names them, unless the
+    pipeline has only one."""
     errors = tuple(failed.values())
     if len(sources) == 1:
         return errors[0]

@@ -110,8 +110,8 @@ def _progress() -> Iterator[Alert]:
     yield Alert(
         "HeadgateSourceFailed",
         "time() - max by (pipeline, source) (headgate_source_failed_timestamp_seconds) > 0",
-        "{{ $labels.source }} cannot be read before a person acts, since "
-        "{{ $value | humanizeDuration }}: the tables that read it wait",
+        "{{ $labels.source }} waits for a person, since {{ $value | humanizeDuration }}: it cannot "
+        "be read, or its tables cannot continue",
         check="source",
         lasts="15s",
         severity="critical",

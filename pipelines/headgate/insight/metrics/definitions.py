@@ -99,7 +99,8 @@ STREAM = MetricGroup(
         _gauge(
             "source_failed_timestamp_seconds",
             "source",
-            "Since when the source cannot be read before a person acts. Only while it cannot.",
+            "Since when the source waits for a person: it cannot be read, or its silver or gold "
+            "tables cannot continue. Only while it waits.",
         ),
         _counter("restarts_total", "", "Drivers that replaced a failed or killed one."),
         _gauge(

@@ -133,7 +133,7 @@ def _outage(context: HealthContext, limits: Limits) -> Iterator[str]:
 
 
 def _source(context: HealthContext, limits: Limits) -> Iterator[str]:
-    """The sources that cannot be read before a person acts, while the driver reads others."""
+    """The sources that wait for a person, while the driver goes on with others."""
     for job in context.jobs:
         for name, source in job.sources.items():
             if job.is_alive and (failure := source.failure) is not None:

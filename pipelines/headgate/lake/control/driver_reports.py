@@ -126,8 +126,9 @@ def combined_outage(outages: Iterable[Outage | None]) -> Outage | None:
 
 @dataclass(frozen=True)
 class SourceFailure:
-    """A source cannot be read before a person acts. ``remedy`` is what to do, with commands as they
-    can be typed; ``commands`` are the commands in it."""
+    """A source cannot be read, or its silver and gold tables cannot continue, before a person acts.
+    ``remedy`` is what to do, with commands as they can be typed; ``commands`` are the commands in
+    it."""
 
     reason: str
     remedy: str

@@ -9,7 +9,7 @@ const lasting = (status, now) => (status.since ? `for ${span(since(status.since,
 
 function waiting(status, now) {
   const sources = Object.values(status.sources);
-  if (sources.length && sources.every((each) => each.failure)) return `it can read nothing before a person acts, ${lasting(status, now)}`;
+  if (sources.length && sources.every((each) => each.failure)) return `it waits for a person, ${lasting(status, now)}`;
   return `what it reads from has not answered ${lasting(status, now)}; it keeps trying`;
 }
 
