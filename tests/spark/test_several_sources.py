@@ -143,8 +143,7 @@ def test_a_rule_that_stops_one_source_holds_no_other(two: Two) -> None:
 
 
 REJECTS = "expectations: [{id: low, expect: level >= 3}]"
-PLACES = (("rejected.staged", 1), ("rejected.staged", 2))
-PLACES += (("rejected.committed", 1), ("rejected.committed", 2))
+PLACES = [(name, nth) for name in ("rejected.staged", "rejected.committed") for nth in (1, 2)]
 
 
 def test_killed_between_the_rejected_rows_of_each_source_and_its_silver(two: Two) -> None:
