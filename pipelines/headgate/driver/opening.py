@@ -102,10 +102,10 @@ def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now
         return
     pipeline = runtime.pipeline
     left = (t for t in tables_of(layout, pipeline.name) if t.name not in pipeline.definitions)
-    built = undeclared_tables(layout, pipeline)
-    for table in (*(t for t in left if kind_of(t.name) == BRONZE), *built):
+    waiting = [t for t in undeclared_tables(layout, pipeline) if runtime.resets.awaits(t)]
+    for table in (*(t for t in left if kind_of(t.name) == BRONZE), *waiting):
         table.fence(epoch)
-    runtime.resets.carry_out((t for t in built if runtime.resets.awaits(t)), now)
+    runtime.resets.carry_out(waiting, now)
 
 
 def _save_way_back(runtime: PipelineRuntime, layout: Layout, states: States, now: datetime) -> None:

@@ -138,8 +138,10 @@ class Stages:
         try:
             return catch_up()
         except Exception as error:
+            if len(self.bronze) == 1:
+                raise
             cause = translate_error(error, self._layout) or error
-            if len(self.bronze) == 1 or not isinstance(cause, HELD):
+            if not isinstance(cause, HELD):
                 raise
             self._held[source] = SourceHold(cause, now)
             return False

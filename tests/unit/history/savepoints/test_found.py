@@ -133,7 +133,7 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
     job.pipeline, job.graph = lake.pipeline, graph_of(lake.pipeline)
     job.rebuild = job._rebuilt = None
     stages._graph = job.graph
-    stages._control, stages._anew = control(lake), frozenset()
+    stages._control, stages._anew, stages._held = control(lake), frozenset(), {}
     job.control, job.resets = control(lake), resets(lake)
     job._current, job.stages = own, stages
     job._written = {path: own[path] for path in (QUARANTINE, SILVER)}
