@@ -27,7 +27,7 @@ def compared(spark: SparkSession, totals: Sequence[float]) -> ComparedCounts:
 
     live, new = spark.sql(rows([7.0] * len(totals))), spark.sql(rows(totals))
     comparison = Comparison(["at", "number"], ["total", "events"], live.schema)
-    return comparison.counts(comparison.of(live, new), None)
+    return comparison.counts(comparison.of(live, new))
 
 
 def test_sums_in_another_order_are_the_same_and_other_sums_are_not(spark: SparkSession) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.task import RebuildRequest
-from headgate.flow.operations.backfill import CHANGE, GONE
+from headgate.flow.operations.patch import CHANGE, GONE
 from headgate.flow.publish.changes import changes
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import publication_of

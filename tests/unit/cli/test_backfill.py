@@ -241,7 +241,7 @@ def test_a_publication_that_a_gate_holds_says_so_at_once_and_is_recorded(
     layout, declared = gated.layout, gated.pipeline
     differing = replace(TABLE, changed=1, windows=1)
     report = BackfillReport("b1", "tiny", NOON, NOON, None, "digest", (differing,))
-    patch = Patch("patches/b1", "0", "digest", 0, ("window_start",), (0, 1))
+    patch = Patch("patches/b1", "0", "digest", 0, (0, 1))
     outcome = BackfillOutcome(report, {"per_minute": patch}, 0)
     gold = gated.table("gold/per_minute")
 

@@ -120,3 +120,8 @@ def gold_columns(table: GoldTable) -> Columns:
 def begin_of(table: GoldTable) -> tuple[str, ...]:
     """The column that distinguishes the results of one key; empty if a key has one result."""
     return tuple(columns_of(table))[:1]
+
+
+def key_of(table: GoldTable) -> tuple[str, ...]:
+    """The columns that identify a row of a gold table."""
+    return (*columns_of(table), *(each.name for each in table.by))

@@ -10,12 +10,20 @@ from functools import cached_property, partial
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.model import GoldTable, Measure
 from headgate.declaration.types import Struct
 from headgate.flow.gold.pairs import Assignment, Pairs
-from headgate.flow.gold.schema import fold_of, gold_type, merged_sql, state_type, value_sql
+from headgate.flow.gold.schema import (
+    fold_of,
+    gold_type,
+    merged_sql,
+    state_field,
+    state_type,
+    value_sql,
+)
 from headgate.lake.tables.data_file import STATE
 from headgate.lake.tables.frames import Projection
 
@@ -205,3 +213,12 @@ class GoldFold:
     pairs: Pairs
     assignment: Assignment
     aggregator: Aggregator
+
+    def results(self, included: DataFrame, now: datetime, final_through: int | None) -> DataFrame:
+        """The definition of the table: the rows of the results of some pairs with ``_key``, and
+        their states. A result is final if it ends at or before ``final_through`` (microseconds
+        since 1970 UTC)."""
+        stored = StructType([*gold_type(self.declared).fields, state_field(self.declared)])
+        opened = self.aggregator.open_states(self.spark.createDataFrame([], stored))
+        constants = batch_constants(self.spark, now, final_through)
+        return self.aggregator.folded(self.aggregator.states_of(included), opened, constants)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headgate.declaration.contracts.operator import operator_of
+from headgate.declaration.contracts.operator import key_of, operator_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
@@ -88,10 +88,15 @@ class FoldStage:
         self._fold = GoldFold(spark, declared, self._pairs, assignment, aggregator)
         replay = LateReplay(self._fold, self.silver, self.late, self.gold)
         late = StageTable(
-            self.late, TableRows(spark, self.late).of, LATE_TIME, None, replay.mark, replay.unmark
+            *(self.late, TableRows(spark, self.late).of, LATE_TIME),
+            replay=replay.mark,
+            give_up=replay.unmark,
         )
         gold = StageTable(
-            self.gold, self._gold_rows.of, self._time_column, assignment.end, replay.fold
+            *(self.gold, self._gold_rows.of, self._time_column, assignment.end),
+            key=key_of(declared),
+            counter=declared.counter,
+            replay=replay.fold,
         )
         self.places: Sequence[StageTable] = (late, gold)
 

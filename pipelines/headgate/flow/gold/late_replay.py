@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operation import Document
-from headgate.declaration.contracts.operator import begin_of, columns_of
+from headgate.declaration.contracts.operator import begin_of, key_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import REPLAYED, STATUS_COLUMNS
-from headgate.flow.gold.aggregator import GoldFold, batch_constants
-from headgate.flow.gold.schema import gold_type, state_field, time_column
-from headgate.flow.operations.stage_table import Change
-from headgate.lake.tables.data_file import FINAL, STATE, DataFile
+from headgate.declaration.names import REPLAYED
+from headgate.flow.gold.aggregator import GoldFold
+from headgate.flow.gold.schema import compared_columns, gold_type, state_field
+from headgate.flow.operations.patch import RowComparison, final_rows_within, patched
+from headgate.flow.operations.stage_table import Change, StageTable
+from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import TableRows, micros
 from headgate.lake.tables.history import files_at
-from headgate.lake.tables.live_files import overlapping_files, partition_files
+from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.payloads.gold import GoldPayload
-from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.staging import stage
 from headgate.lake.tables.state import State, add_counts, time_of
 from headgate.lake.tables.table import Table
@@ -99,13 +99,11 @@ class LateReplay:
             TableRows(fold.spark, late),
         )
         self._gold_rows = TableRows(fold.spark, gold, state_field(declared))
-        self._begin, self._time_column = begin_of(declared), time_column(declared)
-        self._key = (*columns_of(declared), *(b.name for b in declared.by))
-        self._columns = gold_type(declared).fieldNames()
-        others = {*self._key, *STATUS_COLUMNS}
-        self._values = [name for name in self._columns if name not in others]
+        self._begin = begin_of(declared)
+        compared = key_of(declared), compared_columns(declared), gold_type(declared)
+        self._comparison = RowComparison(*compared)
 
-    def mark(self, state: State, document: Document) -> Change:
+    def mark(self, _: StageTable, state: State, document: Document) -> Change:
         """Mark the late pairs that the document selects with the number of the replay. Pairs of
         open results wait for another replay: a pair is late by the watermark of its own partition,
         which may be ahead of the source's watermark. Raises LogGapError if another tool has
@@ -127,7 +125,7 @@ class LateReplay:
         total = add_counts(state.total, {"replayed": count})
         return Change(replace(state, total=total), remove=files, moved=moved)
 
-    def unmark(self, state: State, document: Document) -> Change:
+    def unmark(self, _: StageTable, state: State, document: Document) -> Change:
         """Take back what ``mark`` has marked: the pairs wait again."""
         files = LatePairSelection.of(document).files(self._late)
         rows, is_marked = self._late_rows.of(files), F.col(REPLAYED) == state.operation
@@ -139,45 +137,21 @@ class LateReplay:
         total = add_counts(state.total, {"replayed": -count})
         return Change(replace(state, total=total), remove=files, moved=moved)
 
-    def fold(self, state: State, document: Document) -> Change:
-        """Compute again the rows of the pairs that ``mark`` has marked. A row that changes gets the
-        next revision."""
+    def fold(self, place: StageTable, state: State, document: Document) -> Change:
+        """Compute again the rows of the pairs that ``mark`` has marked."""
         self._late.refresh()
         marked = self._late_within([LatePairSelection.of(document).span])
         marked = marked.where(F.col(REPLAYED) == state.operation)
         count = marked.count()
         if not count:
             return Change(state)
-        total = add_counts(state.total, {"replayed": count})
-        spans = self._spans(marked)
-        old = self._gold_rows.of(files := self._final_files(spans)).drop(STATE)
-        changed = self._changed(self._computed(state, marked, spans), old)
-        observed = Observation()
-        added = self._staged(state, changed.observe(observed, *_counts()))
-        found, rows = observed.get, sum(f.rows for f in added)
-        said = "changed rows are in its files"
-        require_all(self._gold.name, state, rows, int(found["rows"]), said)
-        total = add_counts(total, self._undone(state, old, added, count))
-        if not added:
-            return Change(replace(state, total=total))
-        keys = self._keyed(self._gold_rows.of(added)).select("_key")
-        kept = self._keyed(old).join(keys, "_key", "left_anti").drop("_key")
-        moved = self._staged(state, kept.withColumn(FINAL, F.lit(True)))
-        total = add_counts(total, {"final": int(found["new"])})
-        state = replace(state, total=total, changed_at=state.at)
-        return Change(state, add=added, remove=files, moved=moved)
-
-    def _undone(
-        self, state: State, old: DataFrame, added: Sequence[DataFile], count: int
-    ) -> dict[str, int]:
-        """The change of the count of a published backfill: rows that are computed again no longer
-        contain what the backfill changed."""
-        if (counter := self._fold.declared.counter) is None or "backfilled" not in state.total:
-            return {}
-        new = self._gold_rows.of(added)
-        before = self._keyed(old).join(self._keyed(new).select("_key"), "_key", "left_semi")
-        sums = (rows.agg(F.sum(f"`{counter}`")).collect()[0][0] or 0 for rows in (new, before))
-        return {"backfilled": int(next(sums)) - int(next(sums)) - count}
+        state = replace(state, total=add_counts(state.total, {"replayed": count}))
+        spans, aggregator = self._spans(marked), self._fold.aggregator
+        affected = aggregator.keyed(marked).select("_key").distinct()
+        _, old = final_rows_within(place, spans)
+        old = old.join(affected, "_key", "left_semi")
+        compared = self._comparison.of(old, self._computed(state, affected, spans))
+        return patched(place, state, self._comparison.patch(compared), spans, count)
 
     def _late_within(self, spans: Sequence[Span]) -> DataFrame:
         return self._late_rows.of(overlapping_files(self._late.handle, LATE_TIME, spans))
@@ -189,12 +163,6 @@ class LateReplay:
         found = marked.select(F.unix_micros(*self._begin), self._fold.assignment.end).distinct()
         return list(_united(sorted((first, end - 1) for first, end in found.collect())))
 
-    def _final_files(self, spans: Sequence[Span]) -> tuple[DataFile, ...]:
-        if not self._begin:
-            return partition_files(self._gold.handle, FINAL, True)
-        named = overlapping_files(self._gold.handle, self._time_column, spans)
-        return tuple(file for file in named if file.is_final)
-
     def _silver_files(self, n: int, spans: Sequence[Span]) -> tuple[DataFile, ...]:
         """The files that may have rows of some times, of the batches up to ``n``: silver may be
         ahead. No file has rows on both sides of an operation."""
@@ -202,46 +170,15 @@ class LateReplay:
             self._silver, n, lambda version: overlapping_files(version, LATE_TIME, spans)
         )
 
-    def _computed(self, state: State, marked: DataFrame, spans: Sequence[Span]) -> DataFrame:
-        """The rows of the results and keys of some marked pairs."""
+    def _computed(self, state: State, affected: DataFrame, spans: Sequence[Span]) -> DataFrame:
+        """The rows of some results and keys: ``_key``."""
         silver = self._silver_rows.of(self._silver_files(state.n, spans))
-        touched = self._fold.aggregator.keyed(marked).select("_key").distinct()
         pairs = self._fold.aggregator.keyed(self._fold.pairs.assigned(silver))
-        pairs = pairs.join(touched, "_key", "left_semi")
+        pairs = pairs.join(affected, "_key", "left_semi")
         place = ["_partition", "_offset", *self._begin]
         waiting = self._late_within(spans).where(F.col(REPLAYED).isNull()).select(*place)
-        states = self._fold.aggregator.states_of(pairs.join(waiting, place, "left_anti"))
-        nothing = self._fold.aggregator.open_states(self._gold_rows.of(()))
-        constants = batch_constants(self._fold.spark, time_of(state.at), _EVERYTHING[1])
-        return self._fold.aggregator.folded(states, nothing, constants)
-
-    def _changed(self, new: DataFrame, old: DataFrame) -> DataFrame:
-        """The new rows that differ from the old ones or are not among them, with their revision: a
-        row that nobody has seen before is no correction."""
-        values = ("revision", *self._values)
-        before = self._keyed(old).select(
-            "_key", *(F.col(f"`{name}`").alias(f"_old_{name}") for name in values)
-        )
-        joined = self._keyed(new).join(before, "_key", "left")
-        is_same = F.col("_old_revision").isNotNull()
-        for name in self._values:
-            is_same &= F.col(f"`{name}`").eqNullSafe(F.col(f"`_old_{name}`"))
-        revision = F.coalesce(F.col("_old_revision") + F.lit(1), F.lit(0))
-        changed = joined.where(~is_same).withColumn("revision", revision.cast("int"))
-        return changed.select(*(f"`{name}`" for name in self._columns))
-
-    def _keyed(self, rows: DataFrame) -> DataFrame:
-        """Gold rows with ``_key``: their result and key."""
-        return rows.withColumn("_key", F.struct(*(f"`{name}`" for name in self._key)))
-
-    def _staged(self, state: State, rows: DataFrame) -> tuple[DataFile, ...]:
-        return stage(self._gold, state, rows, time_column=self._time_column, most_files=1)
-
-
-def _counts() -> Sequence[Column]:
-    """How many rows a replay changes, and how many of them are new."""
-    is_new = F.col("revision") == 0
-    return F.count(F.lit(1)).alias("rows"), F.count(F.when(is_new, 1)).alias("new")
+        included = pairs.join(waiting, place, "left_anti")
+        return self._fold.results(included, time_of(state.at), _EVERYTHING[1])
 
 
 def _united(spans: Iterable[Span]) -> Iterator[Span]:

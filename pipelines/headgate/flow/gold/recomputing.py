@@ -15,13 +15,11 @@ from itertools import chain
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.names import REPLAYED
-from headgate.flow.gold.aggregator import GoldFold, batch_constants
+from headgate.flow.gold.aggregator import GoldFold
 from headgate.flow.gold.late_replay import LatePairSelection
-from headgate.flow.gold.schema import gold_type, state_field
 from headgate.lake.tables.data_file import STATE
 
 _BATCH = r".*/data/\d+-(\d+)-[^/]*/"
@@ -61,11 +59,7 @@ def final_rows(
     late = F.col("_late").isNotNull() | _closed(fold, batches, meant)
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
     folded = folded.where(~late | _replayed(fold, meant)).drop(REPLAYED, "_n", "_late")
-    stored = StructType([*gold_type(fold.declared).fields, state_field(fold.declared)])
-    opened = fold.aggregator.open_states(fold.spark.createDataFrame([], stored))
-    constants = batch_constants(fold.spark, now, meant.final_through)
-    partials = fold.aggregator.states_of(fold.aggregator.keyed(folded))
-    rows = fold.aggregator.folded(partials, opened, constants)
+    rows = fold.results(fold.aggregator.keyed(folded), now, meant.final_through)
     return rows.where("final").drop(STATE)
 
 

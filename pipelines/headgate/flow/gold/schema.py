@@ -7,9 +7,9 @@ import re
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.contracts.measure import MEASURES, MeasureFold
-from headgate.declaration.contracts.operator import begin_of, columns_of, gold_columns
+from headgate.declaration.contracts.operator import begin_of, columns_of, gold_columns, key_of
 from headgate.declaration.model import GoldTable, Measure
-from headgate.declaration.names import WHY_LATE
+from headgate.declaration.names import STATUS_COLUMNS, WHY_LATE
 from headgate.declaration.types import Struct
 from headgate.lake.tables.data_file import STATE
 from headgate.lake.tables.frames import struct_type
@@ -45,6 +45,12 @@ def state_type(measure: Measure) -> Struct:
 def gold_type(table: GoldTable) -> StructType:
     """The columns of the result, keys, measures and columns, then the status of the row."""
     return struct_type(gold_columns(table))
+
+
+def compared_columns(table: GoldTable) -> tuple[str, ...]:
+    """The columns that say whether two rows of one key are the same."""
+    left_out = {*key_of(table), *STATUS_COLUMNS}
+    return tuple(name for name in gold_columns(table) if name not in left_out)
 
 
 def time_column(table: GoldTable) -> str:

@@ -1,19 +1,15 @@
 """Replaces final rows of gold tables by the rows of a backfill.
 
-A backfill computes rows beside the live tables (``headgate.history.backfill``). The rows that
-differ are the *patch* of a table: one Parquet file below the pipeline's folder. Its columns are the
-table's and ``CHANGE``: whether the row is changed, new or gone.
+A backfill computes rows beside the live tables (``headgate.history.backfill``). The patch of a
+table (``flow.operations.patch``) is one Parquet file below the pipeline's folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
@@ -22,16 +18,12 @@ from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.globs import literal_pattern
 from headgate.lake.tables.damage import damaged_file
-from headgate.lake.tables.data_file import FINAL, STATE, DataFile
-from headgate.lake.tables.live_files import overlapping_files
-from headgate.lake.tables.state import State, add_counts, time_of
+from headgate.lake.tables.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NAME = "backfill"
-CHANGE = "_change"
-CHANGED, NEW, GONE = "changed", "new", "gone"
 EXTENDED = "extended"
 _PIECE = 1 << 20
 
@@ -40,22 +32,18 @@ _PIECE = 1 << 20
 class Patch:
     """The result of a backfill for one table. ``path`` is the patch's file in the pipeline's
     folder, ``digest`` that of its bytes. It was compared with the rows of a table that was made
-    from ``definition`` and had carried out the operations up to ``after``. ``key`` are the columns
-    that identify a row. ``span`` has the first and the last begin of a row, in microseconds since
-    1970 UTC. ``counted`` is by how much the table's first ``count(*)`` grows."""
+    from ``definition`` and had carried out the operations up to ``after``. ``span`` has the first
+    and the last begin of a row, in microseconds since 1970 UTC."""
 
     path: str
     digest: str
     definition: str
     after: int
-    key: tuple[str, ...]
     span: tuple[int, int]
-    counted: int = 0
 
     @staticmethod
     def of(content: Mapping[str, Any]) -> Patch:
-        content = {**content, "key": tuple(content["key"]), "span": tuple(content["span"])}
-        return Patch(**content)
+        return Patch(**{**content, "span": tuple(content["span"])})
 
 
 class BackfillOperation(TableOperation):
@@ -110,38 +98,10 @@ def _definitions(document: Document, name: str) -> Sequence[str]:
 
 
 def _patched(place: StageTable, state: State, patch: Patch) -> Change:
-    from pyspark.sql import functions as F
+    from headgate.flow.operations.patch import patched
 
-    from headgate.lake.tables.staging import stage
-
-    table = place.table
-
-    def staged(rows: DataFrame) -> tuple[DataFile, ...]:
-        rows = rows.withColumn(FINAL, F.lit(True))
-        return stage(table, state, rows, time_column=place.time_column, most_files=1)
-
-    found = overlapping_files(table.handle, place.time_column, [patch.span])
-    files = [file for file in found if file.is_final]
-    old = _keyed(place.rows(files).drop(STATE), patch)
-    asked = _keyed(_read(old, table.home, patch), patch)
-    before = old.select("_key", F.col("revision").alias("_old"))
-    revision = F.coalesce(F.col("_old") + F.lit(1), F.lit(0))
-    new = asked.where(F.col(CHANGE) != GONE).join(before, "_key", "left")
-    new = new.withColumn("revision", revision.cast("int"))
-    new = new.withColumn("updated_at", F.lit(time_of(state.at)))
-    kept = old.join(asked.select("_key"), "_key", "left_anti")
-    columns = [f"`{name}`" for name in place.rows(()).drop(STATE).columns]
-    add, moved = staged(new.select(*columns)), staged(kept.select(*columns))
-    total = add_counts(state.total, {"final": _growth(table.home, patch)})
-    total = add_counts(total, {"backfilled": patch.counted})
-    state = replace(state, total=total, changed_at=state.at)
-    return Change(state, add=add, remove=files, moved=moved)
-
-
-def _keyed(rows: DataFrame, patch: Patch) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    return rows.withColumn("_key", F.struct(*(f"`{name}`" for name in patch.key)))
+    rows = _read(place.rows(()), place.table.home, patch)
+    return patched(place, state, rows, [patch.span])
 
 
 def _read(like: DataFrame, storage: Storage, patch: Patch) -> DataFrame:
@@ -150,14 +110,6 @@ def _read(like: DataFrame, storage: Storage, patch: Patch) -> DataFrame:
         raise damaged_file(storage.uri(patch.path), "is missing, or is not what was written")
     reader = like.sparkSession.read
     return reader.parquet(literal_pattern(storage.uri(patch.path)))
-
-
-def _growth(storage: Storage, patch: Patch) -> int:
-    """By how many rows a patch makes a table grow."""
-    with storage.open(patch.path) as source:
-        changes = pq.read_table(source, columns=[CHANGE]).column(CHANGE)
-    new, gone = (pc.sum(pc.equal(changes, each)).as_py() or 0 for each in (NEW, GONE))
-    return int(new) - int(gone)
 
 
 def file_digest(storage: Storage, path: str) -> str | None:

@@ -41,10 +41,10 @@ class LateReplayOperation(TableOperation):
         return f"the late rows of the load {load}" if load else "the replay of late rows"
 
     def change(self, place: StageTable, state: State, document: Document) -> Change:
-        return Change(state) if place.replay is None else place.replay(state, document)
+        return Change(state) if place.replay is None else place.replay(place, state, document)
 
     def given_up(self, place: StageTable, state: State, document: Document) -> Change:
-        return Change(state) if place.give_up is None else place.give_up(state, document)
+        return Change(state) if place.give_up is None else place.give_up(place, state, document)
 
 
 MEMBER = LateReplayOperation()

@@ -13,15 +13,14 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import columns_of, key_of
 from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
-from headgate.declaration.names import STATUS_COLUMNS
 from headgate.failpoints import failpoint
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.late_replay import LatePairSelection
 from headgate.flow.gold.recomputing import RecomputedResults
-from headgate.flow.gold.schema import gold_type
+from headgate.flow.gold.schema import compared_columns, gold_type
 from headgate.flow.gold.stage import gold_stage_of
 from headgate.flow.operations.backfill import Patch, file_digest
 from headgate.flow.silver.stage import SilverStage
@@ -106,14 +105,14 @@ class BackfillComputation:
             )
         type_, window = gold_type(declared), tuple(columns_of(declared))
         by = tuple(each.name for each in declared.by)
-        key = (*window, *by)
-        values = [n for n in type_.fieldNames() if n not in {*key, *STATUS_COLUMNS}]
+        key = key_of(declared)
+        values = compared_columns(declared)
         comparison = Comparison(key, values, type_)
         new = self._backfilled(stage, declared, target, now)
         path = f"compared-{declared.name}"
         comparison.of(self._live(declared, target), new).write.parquet(self._scratch.uri(path))
         compared = self._spark.read.parquet(literal_pattern(self._scratch.uri(path)))
-        counts = comparison.counts(compared, declared.counter)
+        counts = comparison.counts(compared)
         report = TableReport(
             table=declared.name,
             n=target.n,
@@ -127,7 +126,7 @@ class BackfillComputation:
             backfilled=counts.backfilled,
             columns=comparison.columns(compared, counts),
             rows=RowChanges(
-                *(window, by, tuple(values)),
+                *(window, by, values),
                 rows=comparison.rows(compared, counts),
                 total=counts.differing,
             ),
@@ -136,7 +135,7 @@ class BackfillComputation:
         if counts.span is None:
             return ComparedTable(report, None)
         path, digest = self._write_patch(comparison.patch(compared), declared.name)
-        made = target.definition, target.operation, key, counts.span, counts.counted
+        made = target.definition, target.operation, counts.span
         return ComparedTable(report, Patch(path, digest, *made))
 
     def _live(self, declared: GoldTable, target: BackfillTarget) -> DataFrame:

@@ -25,7 +25,6 @@ PATCH = {
     "digest": "0",
     "definition": "first",
     "after": 0,
-    "key": ["k"],
     "span": [0, 1],
 }
 DOCUMENT: dict[str, Any] = {"backfill": "b", "generation": 0, "tables": {"t": PATCH, "u": PATCH}}

@@ -46,7 +46,6 @@ PATCH = {
     "digest": "0",
     "definition": "another",
     "after": 0,
-    "key": ["window_start"],
     "span": [0, 1],
 }
 

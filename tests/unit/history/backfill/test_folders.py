@@ -84,7 +84,7 @@ def test_a_savepoint_keeps_the_patches_that_it_needs(lake: Lake) -> None:
     """Bronze has gone back to a savepoint before the backfill, and may go to the one after it."""
     leave(lake.layout, "old")
     before = create_savepoint(lake.layout, lake.pipeline, NOW)
-    patches = {"tables": {"per_minute": vars(Patch(PATCH, "", "", 0, ("events",), (0, 0)))}}
+    patches = {"tables": {"per_minute": vars(Patch(PATCH, "", "", 0, (0, 0)))}}
     append(lake.control, "backfill", {**request(lake, "old"), **patches}, here(lake), NOW)
     after = create_savepoint(lake.layout, lake.pipeline, NOW + timedelta(minutes=1))
     restore_savepoint(lake.layout, lake.pipeline, before, 7, NOW, reread=True)

@@ -1,0 +1,136 @@
+"""A patch of a gold table: the final rows that a correction changes, adds or removes.
+
+A correction computes the rows that some results should have, and compares them with those that the
+table has. The rows that differ are the patch. Numbers of floating point that are nearly equal are
+the same (``lake.tables.row_values``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from headgate.flow.operations.stage_table import Change, StageTable
+from headgate.lake.tables.data_file import FINAL, STATE, DataFile
+from headgate.lake.tables.frames import struct_of
+from headgate.lake.tables.live_files import overlapping_files
+from headgate.lake.tables.row_counts import require_all
+from headgate.lake.tables.row_values import NEAR, comparable, is_floating
+from headgate.lake.tables.staging import stage
+from headgate.lake.tables.state import State, add_counts, time_of
+
+CHANGE = "_change"
+EQUAL, CHANGED, NEW, GONE = "equal", "changed", "new", "gone"
+
+
+class RowComparison:
+    """``key`` are the columns that identify a row, ``values`` the other columns that are compared.
+    ``type_`` is the type of the rows."""
+
+    def __init__(self, key: Sequence[str], values: Sequence[str], type_: StructType) -> None:
+        self._key, self._values = tuple(key), tuple(values)
+        self._types = {field.name: field.dataType for field in type_}
+        self._columns = [field.name for field in type_]
+
+    def of(self, before: DataFrame, after: DataFrame) -> DataFrame:
+        """Joins the rows of both sides by key; the columns are ``old``, ``new`` and ``CHANGE``."""
+        old, new = (
+            rows.select(struct_of(self._key).alias("_key"), struct_of(self._columns).alias(s))
+            for rows, s in ((before, "old"), (after, "new"))
+        )
+        joined = old.join(new, "_key", "full_outer").drop("_key")
+        same = F.lit(True)
+        for name in self._values:
+            same &= self.is_same(name)
+        change = F.when(F.col("old").isNull(), NEW).when(F.col("new").isNull(), GONE)
+        return joined.withColumn(CHANGE, change.when(same, EQUAL).otherwise(CHANGED))
+
+    def patch(self, compared: DataFrame) -> DataFrame:
+        """The rows that differ: ``CHANGE`` and the columns of a row. A row that is gone has its old
+        values."""
+        differing = compared.where(F.col(CHANGE) != EQUAL)
+        row = F.when(F.col("new").isNotNull(), F.col("new")).otherwise(F.col("old"))
+        return differing.select(CHANGE, row.alias("row")).select(CHANGE, "row.*")
+
+    def side(self, side: str, name: str) -> Column:
+        """A value, in a form that can be compared. ``side`` is ``old`` or ``new``."""
+        return comparable(F.col(f"{side}.`{name}`"), self._types[name])
+
+    def is_same(self, name: str) -> Column:
+        """Whether a column has the same value on both sides."""
+        old, new = self.side("old", name), self.side("new", name)
+        same = old.eqNullSafe(new)
+        if is_floating(self._types[name]):
+            most = F.greatest(F.abs(old), F.abs(new), F.lit(1.0))
+            # An infinity or a NaN is near nothing. In Spark, NaN is greater than every number.
+            near = (most < F.lit(inf)) & (F.abs(old - new) <= most * NEAR)
+            same |= F.coalesce(near, F.lit(False))
+        return same
+
+
+def patched(
+    place: StageTable,
+    state: State,
+    patch: DataFrame,
+    spans: Sequence[tuple[int, int]],
+    pairs: int = 0,
+) -> Change:
+    """The commit that brings a patch into a gold table. A row that differs gets the next revision;
+    one that nobody has seen before is no correction, and has revision 0.
+
+    ``spans`` are the times of the patch's rows, by the table's time column, in microseconds since
+    1970 UTC, both ends included. ``pairs`` is the number of pairs that the correction adds to the
+    results: by so much the table's first ``count(*)`` grows. The rest of its growth is counted as
+    ``backfilled``.
+    """
+    table, count = place.table, F.expr(f"`{place.counter}`" if place.counter else "0")
+    final, old = final_rows_within(place, spans)
+    before = old.select("_key", F.col("revision").alias("_revision"), count.alias("_count"))
+    joined = _keyed(place, patch).join(before, "_key", "left").persist()
+    try:
+        changes = (F.count(F.when(F.col(CHANGE) == c, 1)).alias(c) for c in (CHANGED, NEW, GONE))
+        is_there = F.when(F.col(CHANGE) != GONE, count)
+        growth = F.sum(F.coalesce(is_there, F.lit(0)) - F.coalesce("_count", F.lit(0)))
+        found = joined.agg(*changes, growth.alias("growth")).collect()[0]
+        changed, new, gone = (int(found[each]) for each in (CHANGED, NEW, GONE))
+        if not changed + new + gone:
+            return Change(state)
+        columns = [f"`{name}`" for name in old.columns if name != "_key"]
+
+        def staged(rows: DataFrame) -> tuple[DataFile, ...]:
+            rows = rows.select(*columns)
+            return stage(table, state, rows, time_column=place.time_column, most_files=1)
+
+        revision = F.coalesce(F.col("_revision") + F.lit(1), F.lit(0)).cast("int")
+        rows = joined.where(F.col(CHANGE) != GONE).withColumn("revision", revision)
+        added = staged(rows.withColumn("updated_at", F.lit(time_of(state.at))))
+        there = sum(file.rows for file in added)
+        require_all(table.name, state, there, changed + new, "rows of a correction are in files")
+        moved = staged(old.join(joined.select("_key"), "_key", "left_anti"))
+    finally:
+        joined.unpersist()
+    total = add_counts(state.total, {"final": new - gone})
+    backfilled = int(found["growth"]) - pairs if place.counter else 0
+    if backfilled or "backfilled" in total:
+        total = add_counts(total, {"backfilled": backfilled})
+    state = replace(state, total=total, changed_at=state.at)
+    return Change(state, add=added, remove=final, moved=moved)
+
+
+def final_rows_within(
+    place: StageTable, spans: Sequence[tuple[int, int]]
+) -> tuple[Sequence[DataFile], DataFrame]:
+    """The files of final rows that may be within some spans, and their rows with ``_key``."""
+    found = overlapping_files(place.table.handle, place.time_column, spans)
+    files = [file for file in found if file.is_final]
+    return files, _keyed(place, place.rows(files).drop(STATE).withColumn(FINAL, F.lit(True)))
+
+
+def _keyed(place: StageTable, rows: DataFrame) -> DataFrame:
+    """Rows with ``_key``: their result and key."""
+    return rows.withColumn("_key", F.struct(*(f"`{name}`" for name in place.key)))
