@@ -54,6 +54,14 @@ CASES = (
         "not a multiple",
     ),
     Case(
+        "running",
+        "running: true",
+        "window: {tumbling: 1 minute}\n    allowed_lateness: 10 s",
+        "running: false",
+        "running",
+        "can only be true",
+    ),
+    Case(
         "slots",
         "slots: {every: 7 minutes, origin: '2026-03-01T00:03:00'}",
         "slots: {every: 7 minutes, origin: '2026-03-01T00:04:00'}",

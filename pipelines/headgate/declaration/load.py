@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.digest import digest, meaning, table_digests
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.files import project_folder
 from headgate.declaration.keys.pipeline import pipeline_key
 from headgate.declaration.model import (
+    GoldTable,
     Pipeline,
     Publication,
     PublishedLayer,
@@ -92,7 +94,7 @@ def _build(
     gold = _made(
         {n: build_gold(s, n, scopes, reading.read, report) for n, s in gold_sections.items()}
     )
-    publish = _build_publications(root, source_sections, report)
+    publish = _build_publications(root, source_sections, gold, report)
     backfill = build_backfill(root.section("airflow"), report)
     metrics = build_metrics(root.section("metrics"), report, project)
     circuit_breaker = build_circuit_breaker(root.section("circuit_breaker"), report)
@@ -119,8 +121,12 @@ def _build(
 
 
 def _build_publications(
-    root: Section, sources: Mapping[str, Section], report: ProblemReport
+    root: Section,
+    sources: Mapping[str, Section],
+    built: Mapping[str, GoldTable],
+    report: ProblemReport,
 ) -> dict[str, Publication]:
+    endless = {name for name, table in built.items() if not operator_of(table).ends}
     gold = partial(root.entries("gold"), missing=root.reported("gold"))
     tables: dict[PublishedLayer, Collection[str]] = {
         "gold": gold,
@@ -129,7 +135,12 @@ def _build_publications(
         "quarantine": partial(sources, missing=root.reported("sources")),
     }
     sections = _sections(root.entries("publish"))
-    return _made({n: build_publication(s, n, tables, sources, report) for n, s in sections.items()})
+    return _made(
+        {
+            name: build_publication(section, name, tables, endless, sources, report)
+            for name, section in sections.items()
+        }
+    )
 
 
 def _gated(gold: Mapping[str, Field]) -> dict[str, Field]:

@@ -181,12 +181,12 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
     return {
         "table": GOLD.path(table.name),
         "from": table.silver,
-        **operator_of(table).plan(table.operator),
+        **(kind := operator_of(table)).plan(table.operator),
         "where": table.where,
         "by": _expressions(table.by),
         "measures": {measure.name: _measure(measure) for measure in table.measures},
         "columns": _expressions(table.columns),
-        "allowed_lateness": format_duration(table.allowed_lateness),
+        "allowed_lateness": format_duration(table.allowed_lateness) if kind.ends else None,
         "salt": table.salt,
         **suite_plan(table.suite),
         "schema": _schema(gold_columns(table)),
@@ -307,8 +307,10 @@ def _expected_lines(source: Mapping[str, Any]) -> list[str]:
 
 def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
     label, operator = operator_of(table).summary(table.operator)
-    lines = [f"  {label:<8} {operator}, {gold['allowed_lateness']} allowed lateness"]
-    lines.append(f"  by       {', '.join(gold['by']) or 'nothing: one row per window'}")
+    ends, lateness = operator_of(table).ends, f"{gold['allowed_lateness']} allowed lateness"
+    lines = [f"  {label:<8} {operator}, {lateness if ends else 'never final'}"]
+    alone = f"nothing: one row{' per window' if ends else ''}"
+    lines.append(f"  by       {', '.join(gold['by']) or alone}")
     for name, measure in gold["measures"].items():
         arguments = map(as_written, measure["arguments"])
         call = f"{measure['function']}({', '.join(arguments) or '*'})"

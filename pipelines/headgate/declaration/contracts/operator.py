@@ -34,7 +34,8 @@ class Operator(ABC, Generic[Declared]):
 
     A gold table gives one of the ``keys`` of one operator: in its section ``window`` if the
     operator ``is_window``, otherwise in the table itself. Such a key may say that it ``replaces``
-    other keys of the table. ``limits`` is a sentence for the reference, or empty.
+    other keys of the table. ``ends``: a result ends, and its row becomes final. ``limits`` is a
+    sentence for the reference, or empty.
 
     A *fold* keeps the open results of a table as states in its open rows, and merges each batch
     into them. It extends ``FoldOperator`` (``flow.gold.operators.fold_operator``), which has the
@@ -44,6 +45,7 @@ class Operator(ABC, Generic[Declared]):
 
     keys: ClassVar[tuple[Key, ...]]
     is_window: ClassVar[bool] = False
+    ends: ClassVar[bool] = True
     limits: ClassVar[str] = ""
 
     # When a declaration is read.

@@ -106,8 +106,10 @@ def values_sql(table: str, columns: Sequence[str]) -> str:
 def with_values(
     found: Mapping[str, ColumnProfile], values: Mapping[str, Sequence[str]]
 ) -> dict[str, ColumnProfile]:
-    """``found`` with the values of some columns."""
-    return {n: replace(each, values=tuple(values.get(n, ()))) for n, each in found.items()}
+    """``found`` with the values of some columns. A rule cannot name a value that Spark would
+    substitute."""
+    named = {n: held for n, held in values.items() if not any("${" in each for each in held)}
+    return {n: replace(each, values=tuple(named.get(n, ()))) for n, each in found.items()}
 
 
 def proposed(

@@ -55,7 +55,7 @@ _COMMON = (
         "by",
         "groups",
         "The key that rows are grouped by: silver columns, or a map from names to expressions "
-        "over silver columns. Without it, there is one row per window.",
+        "over silver columns. Without it, there is one row for each result.",
         default="[]",
     ),
     Key(

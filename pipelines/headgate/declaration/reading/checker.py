@@ -103,7 +103,10 @@ class Checker:
                 given.add(child.name)
             wrong = Field(where, entry.line, None)
             fields[child.name] = self.check(entry.node, child, where, entry.line) or wrong
-        instead = {n for name in fields if (k := key.child(name)) for n in k.replaces}
+        instead = {n: name for name in fields if (k := key.child(name)) for n in k.replaces}
+        for name in (each for each in fields if each in instead and each not in key.one_of):
+            at = fields[name]
+            self._report.add(at.line, at.path, f"has no meaning with {instead[name]!r}; remove it")
         for name in self._missing(key, fields, {*replaced, *instead}, path, line):
             replaced[name] = Field(_join(path, name), line, None)
         return replaced | fields

@@ -132,6 +132,13 @@ def _section(key: Key) -> dict[str, Any]:
     required = [child.name for child in children if child.required and child.name not in replaced]
     if required:
         schema["required"] = required
+    either = [
+        [child.name, *(each.name for each in children if child.name in each.replaces)]
+        for child in children
+        if child.required and child.name in replaced
+    ]
+    if either:
+        schema["allOf"] = [{"anyOf": [{"required": [n]} for n in names]} for names in either]
     if key.one_of:
         schema["oneOf"] = [{"required": [name]} for name in key.one_of]
     return schema

@@ -92,8 +92,9 @@ class FoldStage:
             replay=replay.mark,
             give_up=replay.unmark,
         )
+        end = assignment.end if operator_of(declared).ends else None
         gold = StageTable(
-            *(self.gold, self._gold_rows.of, self._time_column, assignment.end),
+            *(self.gold, self._gold_rows.of, self._time_column, end),
             key=key_of(declared),
             counter=declared.counter,
             replay=replay.fold,

@@ -58,8 +58,11 @@ def gold_stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> G
 
 def is_final(spark: SparkSession, table: TableOf, declared: GoldTable) -> Column:
     """Whether the result of a late row of a gold table is final now."""
+    from pyspark.sql import functions as F
+
     from headgate.flow.gold import late_replay
 
     stage = gold_stage_of(spark, table, declared)
-    (end,) = (place.end for place in stage.places if place.end is not None)
+    if (end := stage.places[-1].end) is None:
+        return F.lit(False)
     return late_replay.is_result_final(end, stage.gold.refresh(), declared)

@@ -37,9 +37,8 @@ class DrainOperation(TableOperation):
         from headgate.lake.tables.staging import stage
 
         opened = open_rows(place.table)
-        if not opened.live:
+        if not opened.live or place.end is None:
             return Change(state)
-        assert place.end is not None
         rows = place.rows(opened.files)
         last = rows.agg(F.max(place.end)).first()
         final = rows.drop(STATE).withColumn(FINAL, F.lit(True))

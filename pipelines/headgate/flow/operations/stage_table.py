@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class StageTable:
     """A table of a stage. ``rows`` reads some of its files, with the states of open rows.
     ``time_column`` is the column for which files have bounds. ``end`` is the time when a result of
-    gold is complete, in microseconds since 1970 UTC. ``key`` are the columns that identify a row
-    of gold, ``counter`` is its first ``count(*)``, if it has one. ``replay`` computes how a replay
-    of late pairs changes the table, ``give_up`` how a table takes that back before its gold table
-    has it; None if the stage does not replay."""
+    gold is complete, in microseconds since 1970 UTC; None if it never is. ``key`` are the columns
+    that identify a row of gold, ``counter`` is its first ``count(*)``, if it has one. ``replay``
+    computes how a replay of late pairs changes the table, ``give_up`` how a table takes that back
+    before its gold table has it; None if the stage does not replay."""
 
     table: Table
     rows: Callable[[Sequence[DataFile]], DataFrame]

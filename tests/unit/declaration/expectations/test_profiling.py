@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headgate.declaration.expectations import profiling
@@ -41,6 +41,7 @@ def test_every_row_that_is_there_meets_the_proposal(rows: list[dict[str, Any]]) 
 
 @pytest.mark.slow
 @settings(max_examples=30)
+@example(values=["${name}"])
 @given(values=st.lists(st.text(), min_size=1, max_size=6))
 def test_any_text_can_be_a_value_of_a_set(values: list[str]) -> None:
     # Text that is not valid UTF-8 never gets into a table.

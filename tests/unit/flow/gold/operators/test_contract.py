@@ -112,7 +112,9 @@ def test_what_is_wrong_is_said_at_its_key(case: Case) -> None:
 def test_a_table_has_one_operator(case: Case) -> None:
     second = next(c for c in CASES if c.name != case.name and c.keys[:6] != case.keys[:6])
     both = f"{case.keys}\n    {second.keys.partition(chr(10))[0]}"
-    with pytest.raises(DeclarationError, match="needs exactly one of the keys window, slots"):
+    with pytest.raises(
+        DeclarationError, match="needs exactly one of the keys window, running, slots"
+    ):
         declared(both)
 
 
@@ -150,7 +152,7 @@ def test_declarations_are_read_without_spark() -> None:
 
 
 def test_modules_beside_the_members_are_none() -> None:
-    assert OPERATORS.names() == ("windows", "slots")
+    assert OPERATORS.names() == ("running", "windows", "slots")
     assert OPERATORS.get("fold_operator") is None
 
 
