@@ -41,7 +41,7 @@ class GoldPage {
     this.topSaid = h("p", { class: "soft small" });
     this.rows = grid({
       label: `Rows of ${table}`,
-      names: [about.begin, ...about.keys],
+      names: [about.begin, ...about.keys].filter(Boolean),
       onpage: (step) => this.turn({ page: this.rows.within(this.rowsPart.wanted.page + step) }),
       onsort: (sort) => this.turn({ page: 0, sort }),
     });
@@ -53,7 +53,8 @@ class GoldPage {
 
   layout() {
     const [pipeline, table] = this.names;
-    const hasKeys = this.about.keys.length > 0;
+    const { begin, keys } = this.about;
+    const hasKeys = keys.length > 0;
     return [
       h(
         "div",
@@ -69,8 +70,8 @@ class GoldPage {
       h(
         "div",
         { class: "grid" },
-        h("section", { class: `card ${hasKeys ? "most" : ""}` }, h("header", {}, this.title), this.chart.element, this.said),
-        hasKeys ? h("section", { class: "card third" }, h("header", {}, this.topTitle), this.top, this.topSaid) : null,
+        begin && h("section", { class: `card ${hasKeys ? "most" : ""}` }, h("header", {}, this.title), this.chart.element, this.said),
+        hasKeys ? h("section", { class: `card ${begin ? "third" : ""}` }, h("header", {}, this.topTitle), this.top, this.topSaid) : null,
       ),
       h("section", { class: "card" }, h("header", {}, h("h2", {}, "Rows"), h("span", { class: "right" }, h("span", { class: "soft small" }, "Download"), this.csv, this.parquet)), this.rowsPart.trouble, this.rows.element),
     ];
@@ -129,7 +130,8 @@ class GoldPage {
       text: (found.over === "avg" ? number(row.value) : exact(row.text)) + (row.share === null ? "" : `  (${percent(row.share)})`),
     }));
     redraw(this.top, found, () => [entries.length ? bars(entries, (place) => this.filters.only(found.by, found.rows[place])) : h("p", { class: "soft" }, "No rows.")]);
-    this.topSaid.textContent = `${over} ${found.figure} over the chosen windows; ${count(found.groups)} ${found.groups === 1 ? "key" : "keys"}.`;
+    const within = this.about.begin ? " over the chosen windows" : "";
+    this.topSaid.textContent = `${over} ${found.figure}${within}; ${count(found.groups)} ${found.groups === 1 ? "key" : "keys"}.`;
   }
 
   turn(to) {
