@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
@@ -18,6 +19,12 @@ SPREADS = {
     "variance": statistics.variance,
     "var_pop": statistics.pvariance,
 }
+COUNTS: dict[str, Callable[[list[Any]], int]] = {
+    "count": len,
+    "count_if": sum,
+    "count_distinct": lambda values: len(set(values)),
+    "approx_count_distinct": lambda values: len(set(values)),
+}
 
 
 def measure(rules: Measure, rows: list[Row]) -> Any:
@@ -26,16 +33,14 @@ def measure(rules: Measure, rows: list[Row]) -> Any:
     if rules.argument is None:
         return len(rows)
     if rules.order is not None:
-        return at_extreme(rules.function, rules.argument, rules.order, rows)
+        return by_order(rules, rules.argument, rules.order, rows)
     pairs = [(position(row), rules.argument(row)) for row in rows]
     pairs = [(where, value) for where, value in pairs if value is not None]
     values = [value for _, value in pairs]
-    if rules.function == "count":
-        return len(values)
-    if rules.function == "count_if":
-        return sum(values)
-    if rules.function in ("count_distinct", "approx_count_distinct"):
-        return len(set(values))
+    if rules.function in COUNTS:
+        return COUNTS[rules.function](values)
+    if rules.function == "collect_list":
+        return [value for _, value in sorted(pairs, key=lambda pair: pair[0])][: rules.most]
     if not values:
         return None
     if rules.function in ("first", "last"):
@@ -57,13 +62,15 @@ def position(row: Row) -> tuple[Any, int, int]:
     return row["_event_time"], row["_partition"], row["_offset"]
 
 
-def at_extreme(function: str, argument: Expression, order: Expression, rows: list[Row]) -> Any:
-    """The argument, or null, of the row with the least or greatest order; NaN is the greatest. Of
-    equal orders, the first row is the least one and the last row the greatest one."""
+def by_order(rules: Measure, argument: Expression, order: Expression, rows: list[Row]) -> Any:
+    """The argument, or null, of the row with the least or greatest order, or of the rows with the
+    greatest ones; NaN is the greatest. Of equal orders, the first row is the least one and the last
+    row the greatest one. Rows whose order is null are left out."""
     ranks = [(order(row), position(row), argument(row)) for row in rows]
     found = [(ranked(rank), at, value) for rank, at, value in ranks if rank is not None]
-    pick = {"min_by": min, "max_by": max}[function]
-    return pick(found, key=lambda one: one[:2])[2] if found else None
+    found.sort(key=lambda one: one[:2], reverse=rules.function != "min_by")
+    values = [value for _, _, value in found]
+    return values[: rules.most] if rules.function == "top_n" else next(iter(values), None)
 
 
 def ranked(value: Any) -> tuple[bool, Any]:

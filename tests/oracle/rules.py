@@ -62,8 +62,9 @@ class SilverRules:
 @dataclass(frozen=True)
 class Measure:
     """``argument`` is None for ``count(*)``; ``type`` is the Spark type of the result. ``order`` is
-    the second argument of ``min_by`` and ``max_by``, ``share`` that of ``percentile``. Only rows
-    that meet ``where`` count."""
+    the second argument of ``min_by``, ``max_by`` and ``top_n``, ``share`` that of ``percentile``,
+    ``most`` the last argument of ``top_n`` and ``collect_list``. Only rows that meet ``where``
+    count."""
 
     function: str
     argument: Expression | None
@@ -71,6 +72,7 @@ class Measure:
     order: Expression | None = None
     where: Callable[[Row], bool | None] | None = None
     share: float = 0.5
+    most: int = 0
 
 
 @dataclass(frozen=True)

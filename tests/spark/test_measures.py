@@ -79,6 +79,11 @@ def of(name: str) -> Any:
     return lambda row: row[name]
 
 
+def shown(value: Any) -> Any:
+    """A value of a list, in which NaN equals itself and -0.0 is not 0.0."""
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else repr(value)
+
+
 def is_chosen(row: Row) -> Any:
     return True if row["n"] is not None and row["n"] > 1 else row["b"]
 
@@ -115,6 +120,31 @@ FILTERED = {
     )
 }
 
+
+LISTS = {
+    f"top_n({value}, {order}, {most}){suffix}": Rule(
+        "top_n",
+        of(value),
+        f"array<{TYPES[value]}>",
+        of(order),
+        of("b") if suffix else None,
+        most=most,
+    )
+    for value, order in (("t", "x"), ("x", "t"), ("d", "d"), ("at", "b"), ("n", "at"), ("b", "n"))
+    for most, suffix in ((1, ""), (2, " filter (where b)"), (3, ""), (100, ""))
+}
+LISTS |= {
+    f"collect_list({value}, {most}){suffix}": Rule(
+        "collect_list",
+        of(value),
+        f"array<{TYPES[value]}>",
+        None,
+        of("b") if suffix else None,
+        most=most,
+    )
+    for value in ("t", "x", "d", "b", "at", "n")
+    for most, suffix in ((1, ""), (2, " filter (where b)"), (3, ""), (100, ""))
+}
 
 PERCENTILES = {
     f"percentile({argument}, {share})": Rule("percentile", of(argument), "double", share=share)
@@ -163,6 +193,15 @@ def test_values_computed_by_hand(spark: SparkSession) -> None:
         "median(n >> 1)": 1.0,
         "percentile(x, 1.0)": 2.0,
         "median(x) filter (where t = 'b')": None,
+        "top_n(t, x, 1)": ["c"],
+        "top_n(t, x, 2)": ["c", "a"],
+        "top_n(t, x, 10)": ["c", "a", None],
+        "top_n(n, x, 3) filter (where b)": [1],
+        "top_n(t, x, 3) filter (where t = 'b')": [],
+        "collect_list(t, 2)": ["a", "b"],
+        "collect_list(t, 10)": ["a", "b", "c"],
+        "collect_list(b, 10) filter (where n > 1)": [True, False],
+        "collect_list(b, 10) filter (where n = 3)": [],
     }
     measures = declared(wanted)
     (row,) = in_batches(spark, [rows], measures, 1).select([m.name for m in measures]).collect()
@@ -177,6 +216,7 @@ def test_values_are_as_the_oracle_says_however_rows_are_cut_into_batches(
     calls = {
         **BY,
         **PERCENTILES,
+        **LISTS,
         **FILTERED,
         "count_if(b)": Rule("count_if", of("b"), "bigint"),
         "count(*) filter (where b)": Rule("count", None, "bigint", None, of("b")),
@@ -191,6 +231,8 @@ def test_values_are_as_the_oracle_says_however_rows_are_cut_into_batches(
         for number, (call, rule) in enumerate(calls.items()):
             wanted = oracle.measure(rule, groups[row["of"]])
             value = row[f"m{number}"]
+            if isinstance(wanted, list):
+                value, wanted = [*map(shown, value)], [*map(shown, wanted)]
             value = value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
             if isinstance(wanted, float) and wanted != 0 and rule.function in INEXACT:
                 wanted = pytest.approx(wanted, nan_ok=True)
@@ -233,3 +275,37 @@ def test_many_values_are_rounded_whatever_the_order_of_merges(spark: SparkSessio
             exact = oracle.percentile(given[name], share)
             within = 1e-12 if name == "few" else 1 / 128
             assert value == (math.inf if name == "large" else pytest.approx(exact, rel=within))
+
+
+def test_a_list_keeps_so_many_rows_whatever_the_order_of_merges(spark: SparkSession) -> None:
+    """Values with parts are kept, too. A merge keeps no more rows than the partial states."""
+    scope = {"p": parse_type("struct<t: string, xs: array<int>>"), "n": parse_type("int")}
+    calls = ("top_n(p, n, 3)", "top_n(p.xs, n, 3)", "collect_list(p, 3)", "collect_list(p.t, 4)")
+    measures = [parse_measure(f"m{n}", call, scope) for n, call in enumerate(calls)]
+    chance = random.Random(6)
+    given = [((f"name {n}", [n, None]) if n % 7 else None, chance.randrange(5)) for n in range(90)]
+    places = [(NOON + timedelta(seconds=chance.randrange(3)), 0, n) for n in range(90)]
+    rows = [
+        (cut, *(chance.randrange(3) * cut for _ in range(2)), *row, *place)
+        for cut in range(3)
+        for row, place in zip(given, places, strict=True)
+    ]
+    types = {"cut": "int", "part": "int", "batch": "int", "p": scope["p"], "n": "int", **POSITION}
+    frame = spark.createDataFrame(rows, ", ".join(f"{n} {type_}" for n, type_ in types.items()))
+    partial = states(frame, measures, "cut", "part", "batch")
+    whole = joined(joined(partial, measures, "cut", "part"), measures, "cut")
+    for found in (partial, whole):
+        sizes = found.selectExpr(*(f"max(size(s.m{n}.`rows`)) m{n}" for n in range(4))).first()
+        assert sizes is not None
+        assert tuple(sizes) == (3, 3, 3, 4)
+    assert whole.selectExpr("to_json(s)").distinct().count() == 1
+    row = values(whole, measures, "cut").first()
+    assert row is not None
+    by_order = sorted(zip(given, places, strict=True), key=lambda one: (one[0][1], one[1]))
+    top = [value for (value, _), _ in reversed(by_order[-3:])]
+    early = sorted(zip(places, given, strict=True), key=lambda one: one[0])
+    known = [value for _, (value, _) in early if value is not None]
+    assert row["m0"] == top
+    assert row["m1"] == [value and value[1] for value in top]
+    assert row["m2"] == known[:3]
+    assert row["m3"] == [value[0] for value in known[:4]]

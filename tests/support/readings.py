@@ -72,6 +72,8 @@ gold:
       strong: sum(value) filter (where level >= 5)
       heaviest: max_by(id, weight)
       middle: median(level)
+      heaviest_three: top_n(id, weight, 3)
+      earliest: collect_list(level, 4)
     columns:
       per_event: total / events
     allowed_lateness: 10 seconds
@@ -302,6 +304,10 @@ _RULES = Rules(
                 "strong": Measure("sum", _column("value"), "decimal(22,2)", where=_is_strong),
                 "heaviest": Measure("max_by", _column("id"), "string", _column("weight")),
                 "middle": Measure("percentile", _column("level"), "double"),
+                "heaviest_three": Measure(
+                    "top_n", _column("id"), "array<string>", _column("weight"), most=3
+                ),
+                "earliest": Measure("collect_list", _column("level"), "array<int>", most=4),
             },
             columns={"per_event": _per_event},
             allowed_lateness=timedelta(seconds=10),

@@ -45,7 +45,7 @@ REFUSED = {
     "i in (select 1)": "IN takes a list",
     "sum(i)": "sum() is a measure: it belongs under measures",
     "mean(i)": "mean() is a measure: it belongs under measures",
-    "collect_list(i)": "collect_list() is an aggregate that is not supported",
+    "collect_set(i)": "collect_set() is an aggregate that is not supported",
     "row_number() over (order by i)": "not supported",
     "sum(i) over ()": "a window function",
     "sum(i) filter (where i > 1)": "FILTER is not supported",

@@ -9,6 +9,8 @@ from headgate.declaration.expressions.inference import Unresolved
 from headgate.declaration.expressions.measure import parse_measure
 from tests.unit.declaration.nested_examples import SCOPE
 
+PLACES = "array<struct<`lat`: double, `lon`: double>>"
+
 
 @pytest.mark.parametrize(
     ("text", "function", "arguments", "type_"),
@@ -52,6 +54,10 @@ from tests.unit.declaration.nested_examples import SCOPE
         ("some(ok)", "bool_or", ["ok"], "boolean"),
         ("first_value(s)", "first", ["s"], "string"),
         ("last_value(s)", "last", ["s"], "string"),
+        ("top_n(s, p, 3)", "top_n", ["s", "p", "3"], "array<string>"),
+        ("top_n(address.at, ts, 100)", "top_n", ["address.at", "ts", "100"], PLACES),
+        ("collect_list(p, 1)", "collect_list", ["p", "1"], "array<decimal(18,2)>"),
+        ("Collect_List( ns, 10 )", "collect_list", ["ns", "10"], "array<array<bigint>>"),
     ],
 )
 def test_a_measure(text: str, function: str, arguments: list[str], type_: str) -> None:
@@ -113,8 +119,30 @@ _WRITTEN = r"a filter is written as: filter \(where condition\)"
         ("percentile(i, -0.1)", "takes a number from 0 to 1 as p, such as 0.95"),
         ("percentile(i, x)", "takes a number from 0 to 1 as p, such as 0.95"),
         ("sum(distinct i)", r"only count\(distinct ...\) is"),
-        ("collect_list(s)", r"collect_list\(\) is not a measure: it would keep each value"),
-        ("top_n(s, 3)", r"top_n\(\) is not a measure: count rows by the column in `by`"),
+        (
+            "collect_list(s)",
+            r"takes 2 arguments, not 1: collect_list\(x, n\), with a whole number from 1 to",
+        ),
+        (
+            "top_n(s, 3)",
+            r"takes 3 arguments, not 2: top_n\(x, order, n\), with a whole number from 1 to 100",
+        ),
+        *(
+            (
+                call.format(n),
+                rf"{call[:5]}.*\(\) takes a whole number from 1 to 100 as n, such as 10",
+            )
+            for call in ("top_n(s, p, {})", "collect_list(s, {})")
+            for n in ("0", "-1", "101", "99999999999999999999", "1.5", "1e1", "i", "'3'", "10L")
+        ),
+        ("top_n(s, ns, 3)", r"top_n\(\) takes one value as order, not array<bigint>"),
+        ("top_n(tags, i, 3)", r"top_n\(\) takes no map, and x is map<string,string>; take a part"),
+        (
+            "collect_list(maps, 3)",
+            r"collect_list\(\) takes no map, and x is array<map<string,int>>",
+        ),
+        ("collect_list(distinct s, 3)", r"only count\(distinct ...\) is"),
+        ("approx_top_k(s, 3)", r"approx_top_k\(\) is not a measure: count rows by the column"),
         ("mode(s)", "order the counts in headgate query"),
         ("corr(i, x)", r"corr\(\) is not a measure; the measures are approx_count_distinct, avg"),
         ("sum(i", "never closed"),
@@ -145,6 +173,10 @@ def test_a_wrong_measure_is_refused(text: str, problem: str) -> None:
         ("approx_percentile", "percentile"),
         ("countif", "count_if"),
         ("stdev", "stddev"),
+        ("array_agg", "collect_list"),
+        ("string_agg", "collect_list"),
+        ("top_k", "top_n"),
+        ("topn", "top_n"),
     ],
 )
 def test_the_measure_that_is_meant_is_named(name: str, measure: str) -> None:

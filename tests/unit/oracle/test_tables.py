@@ -307,6 +307,25 @@ def test_orders_decide_then_times_and_positions() -> None:
     assert column(rows, "min_by", "max_by") == [("earlier", None)]
 
 
+def test_lists_have_the_values_of_so_many_rows_in_order() -> None:
+    measures = {
+        "top": Measure("top_n", lambda row: row["item"], "", lambda row: row["amount"], most=3),
+        "few": Measure("collect_list", lambda row: row["item"], "", most=2),
+        "none": Measure("collect_list", lambda row: row["item"], "", None, lambda row: None),
+    }
+    values = [
+        order("a", "10:00:20", item="later", amount=1),
+        order("b", "10:00:10", item="earlier", amount=1),
+        order("c", "10:00:10", amount=2),
+        order("d", "10:00:10", item="too low", amount=0),
+        order("e", "10:00:00", item="unordered"),
+    ]
+    rows = gold_of(arrive(*values), replace(GOLD, by={}, measures=measures))
+    assert column(rows, "top", "few", "none") == [
+        ([None, "later", "earlier"], ["unordered", "earlier"], [])
+    ]
+
+
 def test_first_and_last_go_by_event_time_then_position_and_skip_nulls() -> None:
     measures = {
         "first": Measure("first", lambda row: row["item"], "string"),

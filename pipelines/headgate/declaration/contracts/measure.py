@@ -45,10 +45,11 @@ class MeasureFunction(ABC):
 
     ``result`` says in words which type its value has, ``keeps`` what an open window keeps for it.
     ``synonyms`` are other names that Spark has for it. ``also_called`` are names of similar
-    aggregates, for which errors propose it. ``takes`` are the names of its arguments.
-    ``takes_rows`` allows ``name(*)``, ``takes_nested`` arguments with parts. ``distinct`` is the
-    measure that ``name(distinct x)`` stands for. ``adds_up``: the values of all results add up to
-    the value over all their pairs.
+    aggregates, for which errors propose it. ``takes`` are the names of its arguments. If the last
+    one is a constant, ``constant`` says which ones are allowed, for errors. ``takes_rows`` allows
+    ``name(*)``, ``takes_nested`` arguments with parts. ``distinct`` is the measure that
+    ``name(distinct x)`` stands for. ``adds_up``: the values of all results add up to the value over
+    all their pairs.
     """
 
     result: ClassVar[str]
@@ -56,6 +57,7 @@ class MeasureFunction(ABC):
     synonyms: ClassVar[tuple[str, ...]] = ()
     also_called: ClassVar[tuple[str, ...]] = ()
     takes: ClassVar[tuple[str, ...]] = ("x",)
+    constant: ClassVar[str] = ""
     takes_rows: ClassVar[bool] = False
     takes_nested: ClassVar[bool] = False
     distinct: ClassVar[str | None] = None

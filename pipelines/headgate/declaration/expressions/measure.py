@@ -15,11 +15,7 @@ from headgate.declaration.names import nearest
 from headgate.declaration.types import is_nested
 
 _RANKED = "count rows by the column in `by`, and order the counts in headgate query"
-_KEEPS = "it would keep each value of a window; read them from silver"
-_INSTEAD = {
-    **dict.fromkeys(("collect_list", "collect_set", "array_agg", "listagg", "string_agg"), _KEEPS),
-    **dict.fromkeys(("top_n", "approx_top_k", "mode"), _RANKED),
-}
+_INSTEAD = dict.fromkeys(("approx_top_k", "mode"), _RANKED)
 """What to do instead of aggregates that no measure is like."""
 _SLIP = 3  # a misspelt name is longer or shorter by fewer letters than this
 
@@ -58,7 +54,8 @@ def usage(function: str) -> str:
 def _check_count(function: str, kind: MeasureFunction, count: int) -> None:
     if count != (wanted := len(kind.takes)):
         arguments = "one argument" if wanted == 1 else f"{wanted} arguments"
-        raise Invalid(f"{function}() takes {arguments}, not {count}: {usage(function)}")
+        constant = f", with {kind.constant}" if kind.constant else ""
+        raise Invalid(f"{function}() takes {arguments}, not {count}: {usage(function)}{constant}")
 
 
 def _argument(function: str, kind: MeasureFunction, text: str, scope: Scope) -> MeasureArgument:

@@ -45,6 +45,7 @@ gold:
       total: sum(amount)
       dearest: max(price) filter (where tagged and price > 1)
       most: max_by(city, pieces)
+      top: top_n(city, pieces, 3) filter (where price > 1)
     columns: {mean: total / orders, place: upper(city)}
     allowed_lateness: 1 minute
 """
@@ -94,6 +95,11 @@ def test_of_gold(declared: Pipeline) -> None:
             Input("tagged", "FILTER"),
         ),
         "most": (Input("city", "AGGREGATION"), Input("pieces", "AGGREGATION")),
+        "top": (
+            Input("city", "AGGREGATION"),
+            Input("pieces", "AGGREGATION"),
+            Input("price", "FILTER"),
+        ),
         "mean": (Input("amount", "AGGREGATION"),),
         "place": (Input("city", "TRANSFORMATION"),),
     }

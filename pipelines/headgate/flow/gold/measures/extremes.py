@@ -19,11 +19,12 @@ from headgate.declaration.types import (
 )
 from headgate.flow.gold.measures.adding import cast, require_condition
 
-_POSITION = {
+POSITION = {
     "at": MeasureArgument("_event_time", TIMESTAMP),
     "partition": MeasureArgument("_partition", INT),
     "offset": MeasureArgument("_offset", BIGINT),
 }
+"""What orders all rows of a source: the event time, then the position."""
 
 
 class Extreme(MeasureFunction):
@@ -69,7 +70,7 @@ class Edge(Extreme):
     keeps = "one value and its position"
 
     def fold(self, measure: Measure) -> MeasureFold:
-        return self._row(measure, dict(_POSITION))
+        return self._row(measure, dict(POSITION))
 
     def _row(self, measure: Measure, row: dict[str, MeasureArgument]) -> MeasureFold:
         """The value of the row that is first or last by ``row``, of those whose last argument is
@@ -92,4 +93,4 @@ class ValueAt(Edge):
 
     def fold(self, measure: Measure) -> MeasureFold:
         order = MeasureArgument(measure.argument(1), measure.arguments[1].type)
-        return self._row(measure, {"order": order, **_POSITION})
+        return self._row(measure, {"order": order, **POSITION})

@@ -12,6 +12,7 @@ class Median(Percentile):
     result = "double; as percentile(x, 0.5)"
     takes = ("x",)
     also_called = ()
+    constant = ""
     name = "median"
 
     def share(self, arguments: Sequence[MeasureArgument]) -> float:

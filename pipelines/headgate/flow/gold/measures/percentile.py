@@ -40,6 +40,7 @@ class Percentile(MeasureFunction):
         "percentile_cont",
         "quantile",
     )
+    constant: ClassVar[str] = "a number from 0 to 1 as p, such as 0.95"
     name: ClassVar[str] = "percentile"
 
     def type_of(self, arguments: Sequence[MeasureArgument]) -> DataType:
@@ -52,7 +53,7 @@ class Percentile(MeasureFunction):
         with suppress(ValueError):
             if 0 <= (share := float(arguments[1].text)) <= 1:
                 return share
-        raise Invalid(f"{self.name}() takes a number from 0 to 1 as p, such as 0.95")
+        raise Invalid(f"{self.name}() takes {self.constant}")
 
     def fold(self, measure: Measure) -> MeasureFold:
         # The sum of -0.0 and 0.0 is 0.0.
