@@ -15,12 +15,16 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.driver.errors import DefinitionChangedError
 from headgate.driver.task import RebuildRequest
+from headgate.flow.operations.late_replay import replay_document
 from headgate.history.savepoints.deployment import deployment_of
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import savepoints
+from headgate.insight.ledger.by_id import by_id
 from headgate.lake.storage.layout import Layout
+from tests.support.backfilled import backfill, unequal
 from tests.support.changing_project import ADDED, ALL, ChangingProject, files, full
 from tests.support.delta_readers import with_deltalake, with_duckdb, with_polars
+from tests.support.engine import Engine
 from tests.support.failing import failing
 from tests.support.maintained import compacted
 from tests.support.nested_project import event
@@ -86,9 +90,22 @@ def test_only_added_fields_read_and_build_nothing_again(project: ChangingProject
     assert {states(project.root, path)[-1]["generation"] for path in ALL} == {0}
 
 
+def zips(project: ChangingProject) -> list[list[int | None]]:
+    """An added field in each list of the gold table."""
+    rows = project.read("gold/per_minute")
+    return sorted(([place.get("zip") for place in row["places"]] for row in rows), key=str)
+
+
+def fold_late_rows(engine: Engine) -> None:
+    engine.operate("late_replay", **replay_document("per_minute"))
+    engine.catch_up()
+    assert unequal(backfill(engine)) == []
+
+
 def test_added_fields_are_null_in_what_was_read_before(after: ChangingProject) -> None:
     assert after.added("silver/clean") == CLEAN
     assert after.added("late/per_minute") == {"late": OLD, "late too": NEW}
+    assert zips(after) == [[7, None, None], [None]]
     assert after.ids("rejected/clean") == ["bare", "dear"]
     assert after.ids("quarantine/raw") == ["bad"]
     after.check(after.engine())
@@ -118,8 +135,10 @@ def test_readers_see_rows_of_both_kinds(
 
 
 def test_a_rebuild_and_a_merge_give_the_same_rows(upgraded: ChangingProject) -> None:
-    expected = upgraded.rows()
     engine = upgraded.engine()
+    fold_late_rows(engine)
+    assert zips(upgraded) == [[7, None, None], [7], [None, None]]
+    expected = upgraded.rows()
     merged = compacted(engine)
     assert {"bronze/raw", "silver/all", "silver/clean", "late/per_minute"} <= merged.keys()
     assert upgraded.rows() == expected
@@ -216,11 +235,14 @@ def test_a_rolled_back_upgrade_leaves_the_fields_empty(upgraded: ChangingProject
     engine = upgraded.engine().run_all()
     assert upgraded.added("silver/clean") == dict.fromkeys(CLEAN, OLD)
     upgraded.check(engine)
+    fold_late_rows(engine)
+    assert {zip_ for each in zips(upgraded) for zip_ in each} == {None}
     compacted(engine)
     upgraded.declaration.write_text(new)
     engine = upgraded.run([full("newer", 9)], engine=upgraded.engine(CHANGED))
     assert upgraded.added("silver/clean") == {**dict.fromkeys(CLEAN, OLD), "newer": NEW}
-    upgraded.check(engine)
+    assert zips(upgraded) == [[7, None, None], [None, None], [None]]
+    assert by_id(engine.layout, engine.pipeline).findings == ()
 
 
 def test_a_field_that_was_rolled_back_cannot_come_back_as_another(

@@ -30,7 +30,11 @@ gold:
     from: clean
     window: {tumbling: 1 minute}
     by: [city]
-    measures: {events: count(*), total: sum(total), items: sum(size(items))}
+    measures:
+      events: count(*)
+      total: sum(total)
+      items: sum(size(items))
+      places: top_n(address, total, 3)
     allowed_lateness: 0 s
 """
 SCHEMA = f"""

@@ -22,7 +22,7 @@ from headgate.flow.gold.aggregator import Aggregator, GoldFold, batch_constants
 from headgate.flow.gold.late_replay import LATE_TIME, LateReplay
 from headgate.flow.gold.pairs import Assignment, Pairs
 from headgate.flow.gold.recomputing import RecomputedResults, final_rows
-from headgate.flow.gold.schema import gold_type, late_type, state_field, time_column
+from headgate.flow.gold.schema import declared_rows, gold_type, late_type, time_column
 from headgate.flow.operations.stage_table import StageTable
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.damage import sound_batches
@@ -84,7 +84,7 @@ class FoldStage:
         self.late = table(LATE.path(declared.name))
         self.gold = table(GOLD.path(declared.name))
         self._silver_rows = TableRows(spark, self.silver)
-        self._gold_rows = TableRows(spark, self.gold, state_field(declared))
+        self._gold_rows = declared_rows(spark, self.gold, declared)
         self._fold = GoldFold(spark, declared, self._pairs, assignment, aggregator)
         replay = LateReplay(self._fold, self.silver, self.late, self.gold)
         late = StageTable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.contracts.measure import MEASURES, MeasureFold
@@ -12,7 +13,8 @@ from headgate.declaration.model import GoldTable, Measure
 from headgate.declaration.names import STATUS_COLUMNS, WHY_LATE
 from headgate.declaration.types import Struct
 from headgate.lake.tables.data_file import STATE
-from headgate.lake.tables.frames import struct_type
+from headgate.lake.tables.frames import TableRows, struct_type
+from headgate.lake.tables.table import Table
 
 _PLACE = re.compile(r"\{(old|new)(?:\.(\w+))?\}")
 
@@ -62,6 +64,12 @@ def state_field(table: GoldTable) -> StructField:
     """The state of an open row: a struct for each measure, null once the row is final."""
     state = Struct.of({m.name: state_type(m) for m in table.measures})
     return struct_type({STATE: state})[STATE]
+
+
+def declared_rows(spark: SparkSession, gold: Table, declared: GoldTable) -> TableRows:
+    """Reads rows of a gold table with their states, with the columns that ``declared`` says: after
+    a rollback, structs in the table may have more fields."""
+    return TableRows(spark, gold, state_field(declared), declared=gold_type(declared))
 
 
 def late_type(table: GoldTable, silver: StructType) -> StructType:

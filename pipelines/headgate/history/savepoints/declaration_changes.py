@@ -33,7 +33,8 @@ fields inside of columns and continues; ``rebuild``: it is rebuilt from its upst
 Definition = Mapping[str, Any]
 
 _SECTIONS = {BRONZE: "sources", SILVER: "silver", GOLD: "gold"}
-_TYPES = ("type", "argument_type")
+_FOLLOWS = "argument_type"
+"""The types of a measure's arguments follow from their text and from the upstream tables."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +257,9 @@ def _only_adds(before: Any, after: Any, key: str = "") -> bool:
         )
     if isinstance(before, list) and isinstance(after, list):
         return len(before) == len(after) and all(map(_only_adds, before, after))
-    if before != after and key in _TYPES:
+    if key == _FOLLOWS:
+        return True
+    if before != after and key == "type":
         # A measure of another package may have a type that no declaration can name.
         with suppress(Invalid):
             return extends(parse_type(str(after)), parse_type(str(before)))
@@ -270,9 +273,9 @@ def nested_columns(pipeline: Pipeline, path: str) -> dict[str, DataType]:
         return {"record": Struct.of(pipeline.sources[name].record.types)}
     if kind == LATE:
         kind, name = SILVER, pipeline.gold[name].silver
-    if kind != SILVER:
-        return {}
-    return {n: type_ for n, type_ in pipeline.silver[name].types.items() if is_nested(type_)}
+    types = {SILVER: pipeline.silver, GOLD: pipeline.gold}.get(kind, {})
+    columns = types[name].types if name in types else {}
+    return {n: type_ for n, type_ in columns.items() if is_nested(type_)}
 
 
 def late_again(

@@ -10,7 +10,8 @@ from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction,
 from headgate.declaration.errors import Invalid
 from headgate.declaration.expressions.typed import shown
 from headgate.declaration.model import Measure, MeasureArgument
-from headgate.declaration.types import Array, DataType, Struct, has_map
+from headgate.declaration.types import Array, DataType, Struct, has_map, parts
+from headgate.flow.gold.measures.binding import let
 
 _MOST = 100
 
@@ -46,7 +47,8 @@ class FirstRows(MeasureFunction):
 
     def fold(self, measure: Measure) -> MeasureFold:
         most, order = self._most(measure.arguments), self._order(measure)
-        value = MeasureArgument(measure.argument(), measure.arguments[0].type)
+        given = measure.arguments[0].type
+        value = MeasureArgument(_as_declared(measure.argument(), given), given)
         row = {**order, "value": value}
         type_ = Array(Struct.of({name: each.type for name, each in row.items()}))
         kept = f"{self.function}({_struct(row)}, {_struct(order)}, {most})"
@@ -67,6 +69,21 @@ class FirstRows(MeasureFunction):
         if text.isdecimal() and 1 <= (most := int(text)) <= _MOST:
             return most
         raise Invalid(f"{self.name}() takes {self.constant}")
+
+
+def _as_declared(value: str, type_: DataType, depth: int = 0) -> str:
+    """``value`` with the fields of its declared type, and no others: after a rollback, silver's
+    structs may have more fields than are declared."""
+    each = f"_v{depth}"
+    if isinstance(type_, Struct):
+        fields = {
+            name: MeasureArgument(_as_declared(f"{each}.`{name}`", of, depth + 1), of)
+            for name, of in type_.fields
+        }
+        return let(each, value, f"if({each} is null, null, {_struct(fields)})")
+    if isinstance(type_, Array) and any(isinstance(part, Struct) for part in parts(type_)):
+        return f"transform({value}, {each} -> {_as_declared(each, type_.element, depth + 1)})"
+    return value
 
 
 def _struct(fields: Mapping[str, MeasureArgument]) -> str:

@@ -11,6 +11,7 @@ from headgate.declaration.errors import Invalid
 from headgate.declaration.model import Measure, MeasureArgument
 from headgate.declaration.types import BIGINT, BOOLEAN, DOUBLE, DataType, Map, Struct
 from headgate.flow.gold.measures.adding import require_number
+from headgate.flow.gold.measures.binding import let
 
 _MOST = 2000
 """A window keeps at most so many distinct values as they are."""
@@ -58,7 +59,7 @@ class Percentile(MeasureFunction):
     def fold(self, measure: Measure) -> MeasureFold:
         # The sum of -0.0 and 0.0 is 0.0.
         rows = f"sort_array(collect_list(cast(({measure.argument()}) as double) + 0D))"
-        counts = _let("_v", rows, _counted("_v", str, lambda begin, end: f"{end} - {begin}"))
+        counts = let("_v", rows, _counted("_v", str, lambda begin, end: f"{end} - {begin}"))
         nothing = f"cast(map() as {_COUNTS})"
         old, new = (f"coalesce({{{side}}}.counts, {nothing})" for side in ("old", "new"))
         union = f"map_zip_with({old}, {new}, (_k, _a, _b) -> coalesce(_a, 0) + coalesce(_b, 0))"
@@ -72,13 +73,13 @@ class Percentile(MeasureFunction):
 def _bounded(is_rounded: str, counts: str) -> str:
     """A state. Its values are rounded if they are already, or if there are too many."""
     entries = "sort_array(map_entries(_m))"
-    rounded = _let("_e", entries, _counted("_e", lambda each: _rounded(f"{each}.key"), _added))
+    rounded = let("_e", entries, _counted("_e", lambda each: _rounded(f"{each}.key"), _added))
     rounds = f"{is_rounded} or size(_m) > {_MOST}"
     state = (
         f"if({rounds}, named_struct('rounded', true, 'counts', {rounded}), "
         "named_struct('rounded', false, 'counts', _m))"
     )
-    return _let("_m", counts, state)
+    return let("_m", counts, state)
 
 
 def _counted(values: str, key: Callable[[str], str], count: Callable[[str, str], str]) -> str:
@@ -89,7 +90,7 @@ def _counted(values: str, key: Callable[[str], str], count: Callable[[str, str],
     keys = f"transform(_s, _i -> {key(f'{values}[_i]')})"
     end = f"coalesce(get(_s, _j + 1), size({values}))"
     counts = f"transform(_s, (_i, _j) -> cast({count('_i', end)} as bigint))"
-    return _let("_s", begins, f"map_from_arrays({keys}, {counts})")
+    return let("_s", begins, f"map_from_arrays({keys}, {counts})")
 
 
 def _added(begin: str, end: str) -> str:
@@ -111,15 +112,9 @@ def _percentile(counts: str, share: float) -> str:
     key = f"aggregate(_e, {begin}, (_a, _x) -> {step}).key"
     both = f"transform(array(floor(_p), ceil(_p)), _k -> {key})"
     between = "(ceil(_p) - _p) * _q[0] + (_p - floor(_p)) * _q[1]"
-    value = _let("_q", both, f"if(_q[0] = _q[1], _q[0], {between})")
-    value = _let("_e", f"sort_array(map_entries({counts}))", value)
-    return _let("_p", f"({total} - 1) * {share!r}D", value)
-
-
-def _let(variable: str, value: str, body: str) -> str:
-    """``body``, in which ``variable`` stands for ``value``, which is computed once."""
-    # After the word array, Spark does not read >> as an operator.
-    return f"transform(array_repeat({value}, 1), {variable} -> {body})[0]"
+    value = let("_q", both, f"if(_q[0] = _q[1], _q[0], {between})")
+    value = let("_e", f"sort_array(map_entries({counts}))", value)
+    return let("_p", f"({total} - 1) * {share!r}D", value)
 
 
 MEMBER = Percentile()
