@@ -273,9 +273,10 @@ def nested_columns(pipeline: Pipeline, path: str) -> dict[str, DataType]:
         return {"record": Struct.of(pipeline.sources[name].record.types)}
     if kind == LATE:
         kind, name = SILVER, pipeline.gold[name].silver
-    types = {SILVER: pipeline.silver, GOLD: pipeline.gold}.get(kind, {})
-    columns = types[name].types if name in types else {}
-    return {n: type_ for n, type_ in columns.items() if is_nested(type_)}
+    if kind not in (SILVER, GOLD):
+        return {}
+    types = pipeline.gold[name].types if kind == GOLD else pipeline.silver[name].types
+    return {n: type_ for n, type_ in types.items() if is_nested(type_)}
 
 
 def late_again(
