@@ -237,6 +237,12 @@ def test_a_rolled_back_upgrade_leaves_the_fields_empty(upgraded: ChangingProject
     upgraded.check(engine)
     fold_late_rows(engine)
     assert {zip_ for each in zips(upgraded) for zip_ in each} == {None}
+    other = upgraded.declaration.with_name("other.yml")
+    other.write_text(
+        upgraded.declaration.read_text().replace("address, total, 3", "address, total, 1")
+    )
+    (table,) = unequal(backfill(engine, used=load(other)))
+    assert [each.column for each in table.columns] == ["places"]
     compacted(engine)
     upgraded.declaration.write_text(new)
     engine = upgraded.run([full("newer", 9)], engine=upgraded.engine(CHANGED))

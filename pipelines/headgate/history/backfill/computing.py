@@ -141,7 +141,8 @@ class BackfillComputation:
     def _live(self, declared: GoldTable, target: BackfillTarget) -> DataFrame:
         wanted, live = target.range, target.gold
         files = [file for file in target.files if file.is_final]
-        rows = TableRows(self._spark, live).of(files).drop(STATE).withColumn("final", F.lit(True))
+        read = TableRows(self._spark, live, declared=gold_type(declared))
+        rows = read.of(files).drop(STATE).withColumn("final", F.lit(True))
         begin, end = (F.unix_micros(name) for name in [*columns_of(declared)][:2])
         return rows.where((begin >= wanted.begin) & (end <= wanted.end))
 
