@@ -25,7 +25,7 @@ KeyKind = Literal[
     "duration",
     "delimiter",  # the character between the fields of a line of CSV
     "share",  # a part of all, such as 5 %
-    "type",  # if the key has `children`, also a map of these keys
+    "type",
     "expression",
     "servers",  # a list of host:port
     "topic",
@@ -47,7 +47,8 @@ class Key:
     ``comes_next`` is known, and refused: ``today`` says what to use instead. A key ``replaces``
     other keys: if it is given, they are not required. Exactly one of the keys ``one_of`` a section
     is given. The names in a table ``of_columns`` follow the rule for fields, which allows letters
-    of both cases. ``refused`` has the client properties that options must not have, and why."""
+    of both cases. ``refused`` has the client properties that options must not have, and why. A
+    section with a ``short`` form may also be written as the value of its child ``short``."""
 
     name: str
     kind: KeyKind = "text"
@@ -65,6 +66,7 @@ class Key:
     comes_next: bool = False
     today: str = ""
     replaces: tuple[str, ...] = ()
+    short: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def child(self, name: str) -> Key | None:

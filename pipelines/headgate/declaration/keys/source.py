@@ -118,7 +118,7 @@ RECORD = Key(
             of_columns=True,
             entry=Key(
                 "COLUMN",
-                "type",
+                "section",
                 "string, boolean, tinyint, smallint, int, bigint, float, "
                 "double, decimal(p,s), date or timestamp; or, but not in CSV, of these "
                 "array<type>, map<string, type> or struct<name: type, ...>, at most 20 in each "
@@ -126,6 +126,7 @@ RECORD = Key(
                 '`order_id: {field: "order id", type: string}`, '
                 "`read_at: {type: timestamp, format: epoch_millis}`. The form applies to all "
                 "timestamps in the column.",
+                short="type",
                 children=(
                     Key("type", "type", "The type of the column.", required=True),
                     Key(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -58,6 +57,9 @@ class Checker:
         if isinstance(node, YamlScalar) and node.value is None:
             self._report.add(line, path, "has no value; give it one or remove the key")
             return None
+        if (short := key.child(key.short)) is not None and not isinstance(node, YamlMap):
+            value = self.check(node, short, path, line)
+            return value and Field(path, line, {short.name: value})
         if key.kind == "section" and isinstance(node, YamlMap):
             return Field(path, line, self._section(node, key, path, line))
         if key.kind == "table" and isinstance(node, YamlMap):
@@ -68,8 +70,6 @@ class Checker:
         if key.kind in ("names", "paths", "groups") and isinstance(node, YamlSequence):
             item = Key("", "path" if key.kind == "paths" else "column")
             return self._names(node, item, path, line)
-        if key.kind == "type" and key.children:
-            return self._column(node, key, path, line)
         if key.kind == "options" and isinstance(node, YamlMap):
             reader = OptionsReader(self._report, self._folder, needs_secrets=self._needs_secrets)
             return reader.read(node, key, path, line)
@@ -157,20 +157,13 @@ class Checker:
                 check(entry.key)
             except Invalid as error:
                 message, guess = error.message, error.nearest
-                if entry_key.kind == "type":
+                if entry_key.short == "type":
                     message, guess = f"{message}; write {_with_field(entry)}", None
                 self._report.add(entry.line, where, message, guess)
             field = self.check(entry.node, entry_key, where, entry.line)
             # A wrong entry stays known by name, so that references to it are not reported too.
             fields[entry.key] = field or Field(where, entry.line, None)
         return fields
-
-    def _column(self, node: Node, key: Key, path: str, line: int) -> Field | None:
-        """A column of a record, as a section. A type alone is the section's key ``type``."""
-        if isinstance(node, YamlMap):
-            return Field(path, line, self._section(node, key, path, line))
-        type_ = self.check(node, replace(key, children=()), path, line)
-        return type_ and Field(path, line, {"type": type_})
 
     def _names(self, node: YamlSequence, key: Key, path: str, line: int) -> Field | None:
         names: list[Field] = []

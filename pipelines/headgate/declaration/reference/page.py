@@ -182,10 +182,9 @@ def _value(key: Key) -> str:
     if key.kind == "choice":
         return " or ".join(f"`{choice}`" for choice in key.choices)
     if key.kind == "table" and key.entry:
-        if key.entry.kind == "section":
-            return f"a map from {key.entry.name} to a map of keys"
-        keys = " or a map of keys" if key.entry.children else ""
-        return f"a map from {key.entry.name} to {_VALUES[key.entry.kind]}{keys}"
+        return f"a map from {key.entry.name} to {_value(key.entry)}"
+    if (short := key.child(key.short)) is not None:
+        return f"{_value(short)} or a map of keys"
     value = _VALUES[key.kind]
     if key.low is not None and key.kind != "section":
         value += f", {_amount(key, key.low)} to {_amount(key, key.high)}"

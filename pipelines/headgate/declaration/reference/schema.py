@@ -92,6 +92,8 @@ def _schema(key: Key) -> dict[str, Any]:
 
 
 def _shape(key: Key) -> dict[str, Any]:
+    if (short := key.child(key.short)) is not None:
+        return {"anyOf": [_shape(short), _section(key)]}
     if key.kind == "section":
         return _section(key)
     if key.kind in ("table", "groups"):
@@ -103,8 +105,6 @@ def _shape(key: Key) -> dict[str, Any]:
             "additionalProperties": entry,
         }
         return {**table, "minProperties": 1} if key.kind == "table" else {"anyOf": [_NAMES, table]}
-    if key.kind == "type" and key.children:
-        return {"anyOf": [dict(_SCALARS["type"]), _section(key)]}
     if key.kind == "choice":
         return {"enum": list(key.choices)}
     if key.kind == "options":
