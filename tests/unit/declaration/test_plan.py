@@ -31,6 +31,7 @@ def test_gold_has_its_window_schema_state_and_late_table(base: str, read: Read) 
         "shape": "tumbling",
         "size": "1 minute",
         "every": "1 minute",
+        "offset": "0 seconds",
         "windows_per_row": 1,
     }
     own = "customer orders revenue mean"
@@ -104,6 +105,8 @@ def test_a_person_can_read_it(base: str, read: Read) -> None:
     assert "hopping 1 day every 1 hour, 24 windows a row, 10 seconds allowed lateness" in text
     assert "measure  revenue = sum(price); keeps a sum" in text
     assert "late     late/sales" in text
+    shifted = describe(read(base.replace("1 minute}", "{size: 1 day, offset: 6 hours}}")))
+    assert "tumbling 1 day, offset 6 hours, 10 seconds allowed lateness" in shifted
     assert "fused: one process, bronze + silver + gold" in text
 
 

@@ -72,10 +72,10 @@ class Operator(ABC, Generic[Declared]):
     def pairs_per_row(self, operator: Declared) -> int | None:
         """The number of pairs of each silver row; None if it differs from row to row."""
 
-    def spacing(self, operator: Declared) -> tuple[timedelta, timedelta] | None:
-        """The length of every result, and the time between the begins of two. They begin at
-        multiples of that time since 1970 UTC. None if results begin or end otherwise; a scheduled
-        backfill then compares only those that lie in its interval."""
+    def first_after(self, operator: Declared, time: int) -> tuple[int, int] | None:
+        """The begin and the end of the first result that ends after ``time``, all in microseconds
+        since 1970 UTC. None if the rows decide where results begin or end; a scheduled backfill
+        then compares only those that lie in its interval."""
         return None
 
     @abstractmethod

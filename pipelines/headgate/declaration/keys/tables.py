@@ -145,11 +145,6 @@ _WINDOWS_TO_COME = (
         "headgate query",
         replaces=("tumbling",),
     ),
-    comes_next(
-        "calendar",
-        "write `{tumbling: 1 day}`, a day in UTC, and add up months in headgate query",
-        replaces=("tumbling",),
-    ),
 )
 
 
@@ -161,8 +156,8 @@ def gold_key() -> Key:
     window = Key(
         "window",
         "section",
-        "Event-time windows `[start, start + size)`, aligned to the Unix epoch in UTC. Give "
-        "exactly one of these keys.",
+        "Event-time windows: the start is inclusive, the end is exclusive. Give exactly one of "
+        "these keys.",
         required=not others,
         one_of=tuple(key.name for key in windows),
         children=(*windows, *_WINDOWS_TO_COME),

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable
-from headgate.lake.tables.frames import Projection
+from headgate.lake.tables.frames import Projection, micros
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,16 @@ class Assignment:
     late_from: Column
     closed_by: Column
     slack: int = 0
+
+    @staticmethod
+    def until(
+        assign: Callable[[DataFrame], DataFrame], end: Column, lateness: timedelta
+    ) -> Assignment:
+        """A pair is late if the watermark at arrival is at or after the end of its result plus the
+        allowed lateness."""
+        slack = micros(lateness)
+        late_from = end + F.lit(slack)
+        return Assignment(assign, end, late_from=late_from, closed_by=end, slack=slack)
 
 
 class Pairs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from headgate.declaration.contracts.operation import is_rejected, operation_named
 from headgate.declaration.contracts.operator import operator_of
@@ -23,7 +22,6 @@ COMPUTABLE = ("drain", "late_replay", BACKFILL)
 
 TimeSpan = tuple[int, int]
 """The first and the last microsecond of a range of time."""
-_MICRO = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -116,10 +114,9 @@ def backfills_into(
 
 def first_begin(table: GoldTable, begin: int, end: int) -> int | None:
     """The begin of the first window that ends after ``begin``; None if it ends after ``end``.
-    Returns ``begin`` if the operator gives windows no fixed length. Times are microseconds since
-    1970 UTC: a window may begin before the first time that Python knows."""
-    if (spacing := operator_of(table).spacing(table.operator)) is None:
+    Returns ``begin`` if the operator does not know its windows before their rows. Times are
+    microseconds since 1970 UTC: a window may begin before the first time that Python knows."""
+    if (window := operator_of(table).first_after(table.operator, begin)) is None:
         return begin
-    size, every = (duration // _MICRO for duration in spacing)
-    first = ((begin - size) // every + 1) * every
-    return first if first + size <= end else None
+    first, its_end = window
+    return first if its_end <= end else None

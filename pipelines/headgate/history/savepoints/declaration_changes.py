@@ -133,7 +133,10 @@ def _of_no_table(
 
 def _reasons(path: str, before: Definition | None, after: Definition) -> Iterator[str]:
     if before is None:
-        yield "it was made from a declaration that is not kept"
+        yield (
+            "it was made from a declaration that is not kept, or that has another meaning now, "
+            "such as after a new version of the rules of its time zone"
+        )
         return
     if before["version"] != after["version"]:
         yield "this version of Headgate interprets the same declaration differently"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from headgate.declaration.model import GoldTable
 from headgate.history.backfill.errors import NotBackfilledError
 from headgate.history.backfill.selection import (
     LATEST,
@@ -19,7 +21,11 @@ from headgate.history.backfill.selection import (
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.decisions import Operation
 from headgate.lake.tables.payloads.gold import GoldPayload
+from tests.oracle.calendar import window_of
 from tests.support.operators import table
+from tests.support.toys import toys
+
+Interval = tuple[datetime, datetime]
 
 PATH = "gold/sales"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -87,36 +93,63 @@ def micros(time: datetime) -> int:
     return (time - EPOCH) // timedelta(microseconds=1)
 
 
-def windows(size: int, every: int) -> str:
-    return f"window: {{hopping: {{size: {size} hours, every: {every} hours}}}}\n    {LATE}"
+def windows(size: int, every: int, offset: int = 0) -> str:
+    keys = f"size: {size} hours, every: {every} hours, offset: {offset} minutes"
+    return f"window: {{hopping: {{{keys}}}}}\n    {LATE}"
+
+
+def check_intervals(
+    declared: GoldTable, intervals: Sequence[Interval], some: Iterable[Interval]
+) -> None:
+    """Each of ``some`` windows is in the range from the first begin to the end of the interval in
+    which it ends, and of no other."""
+    begins = {each: first_begin(declared, *map(micros, each)) for each in intervals}
+    first, last = intervals[0][0], intervals[-1][1]
+    checked = [(start, end) for start, end in some if first < end <= last]
+    assert checked
+    for start, end in checked:
+        ends_in = [each for each in intervals if each[0] < end <= each[1]]
+        holding = [
+            each
+            for each, begin in begins.items()
+            if begin is not None and begin <= micros(start) and end <= each[1]
+        ]
+        assert holding == ends_in
+        assert len(ends_in) == 1
 
 
 @pytest.mark.parametrize("length", [1, 5, 24, 7 * 24])
 @pytest.mark.parametrize("shift", [timedelta(0), timedelta(minutes=30)])
 @pytest.mark.parametrize(("size", "every"), [(1, 1), (24, 24), (6, 2), (24, 1), (7 * 24, 24)])
+@pytest.mark.parametrize("offset", [0, 30, 59])
 def test_a_window_is_in_the_interval_in_which_it_ends(
-    length: int, shift: timedelta, size: int, every: int
+    length: int, shift: timedelta, size: int, every: int, offset: int
 ) -> None:
-    """It is in the range from the first begin to the end of one interval, and of no other."""
-    declared = table(windows(size, every))
     intervals = [
         (NOON + shift + n * length * HOUR, NOON + shift + (n + 1) * length * HOUR)
         for n in range(-(3 * size) // length, 3 * size // length + 3)
     ]
-    first, last = intervals[0][0], intervals[-1][1]
-    start = EPOCH + ((first - EPOCH) // (every * HOUR) - 2 * size) * every * HOUR
-    while (end := start + size * HOUR) <= last:
-        if end > first:
-            ends_in = [each for each in intervals if each[0] < end <= each[1]]
-            begins = {each: first_begin(declared, *map(micros, each)) for each in intervals}
-            holding = [
-                each
-                for each, begin in begins.items()
-                if begin is not None and begin <= micros(start) and end <= each[1]
-            ]
-            assert holding == ends_in
-            assert len(ends_in) == 1
+    number = (intervals[0][0] - EPOCH) // (every * HOUR) - 2 * size
+    start, found = EPOCH + number * every * HOUR + timedelta(minutes=offset), []
+    while start < intervals[-1][1]:
+        found.append((start, start + size * HOUR))
         start += every * HOUR
+    check_intervals(table(windows(size, every, offset)), intervals, found)
+
+
+@pytest.mark.parametrize("hours", [1, 24, 7 * 24])
+@pytest.mark.parametrize("unit", ["day", "week", "month"])
+@pytest.mark.parametrize("zone", ["America/Sao_Paulo", "Europe/Berlin"])
+def test_a_window_of_a_calendar_is_in_the_interval_in_which_it_ends(
+    hours: int, unit: str, zone: str
+) -> None:
+    """Also in weeks in which the clocks are changed."""
+    length, first = hours * HOUR, datetime(2018, 10, 20, tzinfo=UTC)
+    count = 40 * 24 // hours
+    intervals = [(first + n * length, first + (n + 1) * length) for n in range(count)]
+    some = {window_of(first + n * HOUR, unit, zone) for n in range(40 * 24)}
+    declared = table(f"window: {{calendar: {{unit: {unit}, zone: {zone}}}}}\n    {LATE}")
+    check_intervals(declared, intervals, sorted(some))
 
 
 def test_the_first_window_that_ends_in_an_interval() -> None:
@@ -128,6 +161,17 @@ def test_the_first_window_that_ends_in_an_interval() -> None:
     assert first_begin(days, noon, noon + hour) is None
     assert first_begin(days, midnight + 23 * hour, midnight + 24 * hour) == midnight
     assert first_begin(days, noon, LATEST) == midnight
+    shifted = table(f"window: {{tumbling: {{size: 1 day, offset: 6 hours}}}}\n    {LATE}")
+    assert first_begin(shifted, noon, LATEST) == midnight + 6 * hour
+    assert first_begin(shifted, midnight, LATEST) == midnight - 18 * hour
+    assert first_begin(shifted, midnight, midnight + 6 * hour) == midnight - 18 * hour
+    assert first_begin(shifted, midnight, midnight + 5 * hour) is None
+
+
+def test_if_an_operator_does_not_know_its_windows_those_in_the_interval_are_compared() -> None:
+    with toys():
+        slots = table("slots: {every: 7 minutes, origin: '2026-03-01T00:03:00'}")
+        assert first_begin(slots, micros(NOON), micros(NOON + HOUR)) == micros(NOON)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,9 @@ def hop(minute: float, channel: str, revenue: str) -> dict[str, Any]:
 def test_top_keys_of_overlapping_windows(tmp_path: Path, reader: Reader) -> None:
     """The newest window counts, and every third one before it, wherever the newest begins."""
     shop = Charted(tmp_path)
+    hopping = "{hopping: {size: 3 minutes, every: 1 minute}}"
+    shop.file.write_text(charted.DECLARATION.replace("{tumbling: 1 minute}", hopping))
+    shop.pipeline = load(shop.file)
     shop.sell((), [hop(minute, "app", "1.00") for minute in (1, 2, 3, 4, 5)])
     assert [row["text"] for row in tops(shop, reader, "revenue")["rows"]] == ["2.00"]
     shop.sell((), [hop(6, "web", "1.00")])
@@ -82,6 +85,21 @@ def test_top_keys_of_overlapping_windows(tmp_path: Path, reader: Reader) -> None
     gold = gold_of(shop, reader)
     found = top(gold, gold.facts.figure("revenue"), ("channel",), app)
     assert [row["text"] for row in found["rows"]] == ["2.00"], "5 is the newest of the chosen"
+
+
+def test_all_windows_count_if_a_row_is_in_one_of_them(tmp_path: Path, reader: Reader) -> None:
+    """Also if their lengths differ, such as those of days on which the clocks are changed."""
+    shop = Charted(tmp_path)
+    day = "{calendar: {unit: day, zone: Europe/Berlin}}"
+    shop.file.write_text(charted.DECLARATION.replace("{tumbling: 1 minute}", day))
+    shop.pipeline = load(shop.file)
+    begin, found = sale(0, "app", 1, "1.00")["window_start"], []
+    for hours in (24, 23, 24, 25, 24):
+        bounds = {"window_start": begin, "window_end": begin + timedelta(hours=hours)}
+        found.append({**sale(0, "app", 1, "1.00"), **bounds})
+        begin = bounds["window_end"]
+    shop.sell((), found)
+    assert [row["text"] for row in tops(shop, reader, "revenue")["rows"]] == ["5.00"]
 
 
 def test_a_total_that_is_too_large_is_told(reader: Reader) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headgate.declaration.contracts.operator import operator_of
 from headgate.insight.dashboard.questions.cells import cells, exact_of, text_of
 from headgate.insight.dashboard.questions.selection import Selection, chosen_rows, span
 from headgate.insight.dashboard.questions.sql import Condition, all_of, listed
@@ -75,10 +76,12 @@ def values(view: GoldView, key: str, begins: str, most: int = 20) -> list[dict[s
 
 
 def _apart(view: GoldView, chosen: Condition) -> Condition:
-    """The condition for windows without overlaps: all tumbling windows, and the hopping windows
-    whose distance from the newest chosen one is a multiple of their size."""
+    """The condition for windows without overlaps: all windows if each row is in one, and otherwise
+    those whose distance from the newest chosen one is a multiple of their size."""
     facts, found = view.facts, span(view)
     if facts.begin is None or facts.end is None or found is None:
+        return Condition()
+    if operator_of(view.table).pairs_per_row(view.table.operator) == 1:
         return Condition()
     if found.step % max(found.end - found.last, 1) == 0:
         return Condition()

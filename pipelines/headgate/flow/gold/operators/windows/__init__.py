@@ -23,23 +23,50 @@ MAX_WINDOWS_PER_ROW = 1_000
 unit."""
 
 
+_MICRO = timedelta(microseconds=1)
+
+
+def _offset(step: str, example: str = "") -> Key:
+    doc = f"Windows start this long after multiples of `{step}` since 1970 UTC: less than `{step}`."
+    return Key(
+        "offset",
+        "duration",
+        f"{doc} {example}".strip(),
+        default="0 seconds",
+        low=timedelta(0),
+        high=YEAR,
+    )
+
+
 @dataclass(frozen=True)
 class Windows:
-    """Event-time windows [start, start + size), a new one every ``every``, aligned to the Unix
-    epoch in UTC. Tumbling windows have ``every == size``."""
+    """Event-time windows [start, start + size), a new one every ``every``. They start at ``offset``
+    after multiples of ``every`` since 1970 UTC. Tumbling windows have ``every == size``."""
 
     size: timedelta
     every: timedelta
+    offset: timedelta = timedelta(0)
 
 
 class WindowsKind(FoldOperator[Windows]):
     keys = (
         Key(
             "tumbling",
-            "duration",
-            "Windows of this size that do not overlap.",
-            low=INSTANT,
-            high=YEAR,
+            "section",
+            "Windows that do not overlap. Write their size, such as `tumbling: 1 minute`, or the "
+            "keys: `tumbling: {size: 1 day, offset: 6 hours}`.",
+            short="size",
+            children=(
+                Key(
+                    "size",
+                    "duration",
+                    "The length of a window.",
+                    required=True,
+                    low=INSTANT,
+                    high=YEAR,
+                ),
+                _offset("size", "A day with an offset of 6 hours starts at 06:00 UTC."),
+            ),
         ),
         Key(
             "hopping",
@@ -62,6 +89,7 @@ class WindowsKind(FoldOperator[Windows]):
                     low=INSTANT,
                     high=YEAR,
                 ),
+                _offset("every"),
             ),
         ),
     )
@@ -69,17 +97,22 @@ class WindowsKind(FoldOperator[Windows]):
     limits = f"A row may be in at most {MAX_WINDOWS_PER_ROW} windows."
 
     def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> Windows | None:
-        if key == "tumbling":
-            return Windows(at.value, at.value)
-        hopping = Section.of(at)
-        size, every = hopping.get("size"), hopping.get("every")
-        if size is None or every is None:
+        section, step = Section.of(at), "size" if key == "tumbling" else "every"
+        size, every, offset = (section.get(name) for name in ("size", step, "offset"))
+        if size is None or every is None or section.reported("offset"):
             return None
-        _check_steps(size, every, report)
-        return Windows(size.value, every.value)
+        if size is not every:
+            _check_steps(size, every, report)
+        if offset is None:
+            return Windows(size.value, every.value)
+        _check_offset(offset, step, every.value, report)
+        return Windows(size.value, every.value, offset.value)
 
     def meaning(self, operator: Windows) -> Mapping[str, Any]:
-        return {"window": operator}
+        # Without an offset, the key is left out: the digests of tables from before there was one
+        # stay as they are.
+        offset = {"offset": operator.offset} if operator.offset else {}
+        return {"window": {"size": operator.size, "every": operator.every, **offset}}
 
     def columns(self, operator: Windows) -> Columns:
         return WINDOW_COLUMNS
@@ -87,8 +120,12 @@ class WindowsKind(FoldOperator[Windows]):
     def pairs_per_row(self, operator: Windows) -> int:
         return operator.size // operator.every
 
-    def spacing(self, operator: Windows) -> tuple[timedelta, timedelta]:
-        return operator.size, operator.every
+    def first_after(self, operator: Windows, time: int) -> tuple[int, int]:
+        size, every, offset = (
+            each // _MICRO for each in (operator.size, operator.every, operator.offset)
+        )
+        begin = ((time - offset - size) // every + 1) * every + offset
+        return begin, begin + size
 
     def plan(self, operator: Windows) -> Mapping[str, Any]:
         return {
@@ -96,6 +133,7 @@ class WindowsKind(FoldOperator[Windows]):
                 "shape": _shape(operator),
                 "size": format_duration(operator.size),
                 "every": format_duration(operator.every),
+                "offset": format_duration(operator.offset),
                 "windows_per_row": self.pairs_per_row(operator),
             }
         }
@@ -106,6 +144,8 @@ class WindowsKind(FoldOperator[Windows]):
         if shape == "hopping":
             line += f" every {format_duration(operator.every)}, "
             line += f"{self.pairs_per_row(operator)} windows a row"
+        if operator.offset:
+            line += f", offset {format_duration(operator.offset)}"
         return "window", line
 
     def assignment(self, operator: Windows, declared: GoldTable) -> Assignment:
@@ -122,6 +162,16 @@ def _check_steps(size: Field, every: Field, report: ProblemReport) -> None:
         report.at(size, message, format_duration(whole))
     elif size.value / every.value > MAX_WINDOWS_PER_ROW:
         report.at(every, f"folds each row into more than {MAX_WINDOWS_PER_ROW} windows")
+
+
+def _check_offset(offset: Field, step: str, every: timedelta, report: ProblemReport) -> None:
+    if offset.value >= every:
+        asked, most = format_duration(offset.value), format_duration(every)
+        message = f"{asked} is not less than {step} ({most}), the time between two starts"
+        rest = offset.value % every
+        if not rest:
+            message += "; without an offset, windows start at the same times: remove the key"
+        report.at(offset, message, format_duration(rest) if rest else None)
 
 
 def _shape(windows: Windows) -> str:

@@ -1,4 +1,4 @@
-"""The windows of a row: [start, start + size) every ``every``, aligned to 1970 UTC."""
+"""The windows of a row: [start, start + size) every ``every``, at ``offset`` since 1970 UTC."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from headgate.lake.tables.frames import Projection, micros
 
 
 def assignment(windows: Windows, lateness: timedelta) -> Assignment:
-    """A pair is late if the watermark at arrival is at or after its window's end plus the allowed
-    lateness."""
     size = F.lit(micros(windows.size))
     start = Projection("*", _starts(windows).alias("_start"))
     window = Projection(
@@ -26,15 +24,14 @@ def assignment(windows: Windows, lateness: timedelta) -> Assignment:
     def assign(rows: DataFrame) -> DataFrame:
         return window.of(start.of(rows))
 
-    end, slack = F.unix_micros("window_end"), micros(lateness)
-    return Assignment(assign, end, late_from=end + F.lit(slack), closed_by=end, slack=slack)
+    return Assignment.until(assign, F.unix_micros("window_end"), lateness)
 
 
 def _starts(windows: Windows) -> Column:
     """The starts of the windows that contain a row, in microseconds: one row for each window."""
     size, every = micros(windows.size), micros(windows.every)
     time = F.unix_micros("_event_time")
-    last = time - F.pmod(time, F.lit(every))
+    last = time - F.pmod(time - F.lit(micros(windows.offset)), F.lit(every))
     if size == every:
         return last
     return F.explode(F.array(*(last - F.lit(k * every) for k in range(size // every))))
