@@ -65,18 +65,18 @@ def boundaries(unit: Unit, zone: str) -> Boundaries:
 
 
 def _begins(unit: Unit, rules: ZoneRules, after: int) -> Iterator[int]:
-    """The begins of windows in ascending order, from about ``after`` on."""
+    """The begins of windows in ascending order, from about ``after`` on. A date that the clocks
+    skip begins with the date after it: its window has no length, and no time is in it."""
     midnights = _midnights(unit, after // DAY)
-    midnight, last = next(midnights), None
+    midnight = next(midnights)
     # The first window begins before ``after``.
     changes = (after - _MARGIN, *rules.changes, rules.settled + CYCLE)
     for (since, until), offset in zip(pairwise(changes), rules.offsets, strict=True):
         # While the clocks are at ``offset``, they show ``midnight`` or, if they have skipped it, a
         # later time.
         while (begin := max(since, midnight - offset)) < until:
+            yield begin
             midnight = next(midnights)
-            if begin != last:
-                yield (last := begin)
 
 
 def _midnights(unit: Unit, day: int) -> Iterator[int]:
