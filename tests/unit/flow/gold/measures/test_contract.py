@@ -19,6 +19,7 @@ from headgate.flow.gold.schema import merged_sql, state_type, value_sql
 from tests.support.toys import plugged_in
 
 ARGUMENTS = ("int", "bigint", "decimal(18,2)", "double", "string", "timestamp", "boolean")
+CONSTANTS = {"p": "0.5", "n": "3"}
 
 TOY = """
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
@@ -69,7 +70,7 @@ def test_it_says_its_type_and_what_it_keeps(name: str) -> None:
 @pytest.mark.parametrize("argument", ARGUMENTS)
 @pytest.mark.parametrize("suffix", ["", " filter (where x is null)"])
 def test_its_state_has_only_fields_that_are_there(name: str, argument: str, suffix: str) -> None:
-    given = ", ".join("0.5" if taken == "p" else "x" for taken in MEASURES[name].takes)
+    given = ", ".join(CONSTANTS.get(taken, "x") for taken in MEASURES[name].takes)
     try:
         measure = parse_measure("m", f"{name}({given}){suffix}", {"x": parse_type(argument)})
     except Invalid:
