@@ -199,7 +199,9 @@ def _amount(key: Key, amount: int | timedelta) -> str:
 
 def _default(key: Key, section: Key) -> str:
     if key.required:
-        return "required"
+        built = (each for each in section.children if not each.comes_next)
+        instead = [f"`{each.name}`" for each in built if key.name in each.replaces]
+        return f"required without {' or '.join(instead)}" if instead else "required"
     if key.name in section.one_of:
         return f"or {' or '.join(f'`{name}`' for name in section.one_of if name != key.name)}"
     return f"`{key.default}`" if key.default is not None else "none"
