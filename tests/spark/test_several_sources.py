@@ -201,6 +201,9 @@ def test_a_damaged_table_of_one_source_holds_no_other(two: Two) -> None:
     assert e.value.exit_code == exit_codes.LOG_GAP
     assert "headgate repair" in (e.value.remedy or "")
     assert two.differences("raw") == {}
+    shown = tables_of(two.root, "other")
+    assert read(shown, "gold/bands"), "a table of the source that reads another silver table"
+    assert not read(shown, "gold/sliding")
     for file, content in zip(files, contents, strict=True):
         file.write_bytes(content)
     with sharing(two.spark):

@@ -42,8 +42,8 @@ class Stages:
     damage, it stays as it is, and the rebuild continues. ``anew`` are the sources whose bronze is
     rebuilt: no operation has a place in it. ``control`` is a reader of this object alone.
 
-    With several sources, an error of ``HELD`` holds the source whose tables it concerns, until a
-    new driver starts. The tables of the others go on.
+    With several sources, an error of ``HELD`` holds the stage that has raised it, until a new
+    driver starts. The other stages go on.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Stages:
         self._replaced, self._layout, self._anew = replaced, layout, anew
         self._control = control
         self._damaged: dict[str, str] = {}
-        self._held: dict[str, SourceHold] = {}
+        self._held: dict[str, tuple[str, SourceHold]] = {}  # by stage, with its source
         declared, self._graph = tuple(silver), graph
         self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
         self.silver = {
@@ -83,8 +83,11 @@ class Stages:
 
     @property
     def held(self) -> dict[str, SourceHold]:
-        """The sources whose tables cannot go on, by name. Any thread may read it."""
-        return self._held.copy()
+        """The sources some of whose tables cannot go on, by name. Any thread may read it."""
+        found: dict[str, SourceHold] = {}
+        for source, hold in tuple(self._held.values()):
+            found.setdefault(source, hold)
+        return found
 
     def type_of(self, silver: str) -> StructType:
         """The row type of a silver table."""
@@ -117,9 +120,8 @@ class Stages:
                 if self.bronze[name].name in waits_for:
                     level = False
                     continue
-                level &= self._unless_held(
-                    name, now, partial(self._catch_up_silver, name, now, most_steps)
-                )
+                how = name, now, partial(self._catch_up_silver, name, now, most_steps)
+                level &= self._unless_held(f"silver of {name}", *how)
         if "gold" in layers:
             level &= self._catch_up_gold(now, most_steps, waits_for, generation)
         return level
@@ -130,10 +132,12 @@ class Stages:
         silver.catch_up(n, self._operations(source), now, most_steps)
         return silver.has_processed(n)
 
-    def _unless_held(self, source: str, now: datetime, catch_up: Callable[[], bool]) -> bool:
-        """Bring tables of a source up, and return what ``catch_up`` returns; False if the source is
-        held, before or afterwards."""
-        if source in self._held:
+    def _unless_held(
+        self, stage: str, source: str, now: datetime, catch_up: Callable[[], bool]
+    ) -> bool:
+        """Bring the tables of a stage up, and return what ``catch_up`` returns; False if the stage
+        is held, before or afterwards."""
+        if stage in self._held:
             return False
         try:
             return catch_up()
@@ -143,7 +147,7 @@ class Stages:
             cause = translate_error(error, self._layout) or error
             if not isinstance(cause, HELD):
                 raise
-            self._held[source] = SourceHold(cause, now)
+            self._held[stage] = source, SourceHold(cause, now)
             return False
 
     def _catch_up_gold(
@@ -165,7 +169,7 @@ class Stages:
         def catch_up(name: str) -> bool:
             source = self._graph.source_of(GOLD.path(name)).name
             how = upto[name], name, operations[source], now, most_steps
-            return self._unless_held(source, now, partial(self._catch_up_to, *how))
+            return self._unless_held(f"gold {name}", source, now, partial(self._catch_up_to, *how))
 
         # Validate in one thread only: the context of Great Expectations is global.
         ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]

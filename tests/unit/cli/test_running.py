@@ -9,8 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import typer
@@ -19,10 +22,12 @@ from rich.console import Console
 from headgate.cli import driving
 from headgate.cli.driving import on_signals
 from headgate.cli.ledger import summary
+from headgate.cli.lifecycle import per_layer
 from headgate.cli.lifecycle.concluding import conclude
 from headgate.cli.lifecycle.per_layer import LayerFailedError, together
 from headgate.cli.screen import AGAIN, Screen, folded
 from headgate.cli.undone import LeftError
+from headgate.driver.task import Task
 from headgate.insight.ledger import balance
 from headgate.lake.control.driver_reports import Backlog
 from headgate.lake.storage.layout import Layout
@@ -111,6 +116,31 @@ def test_the_first_failure_stops_the_others() -> None:
         together({"bronze": python(sleep), "silver": python("sys.exit(3)")})
     assert failed.value.exit_code == 3
     assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize(
+    ("sources", "code", "ran"),
+    [(2, 3, 3), (2, 5, 3), (2, 8, 1), (1, 3, 1)],
+)
+def test_layers_go_on_without_the_sources_that_are_held(
+    monkeypatch: pytest.MonkeyPatch, sources: int, code: int, ran: int
+) -> None:
+    layers: list[str] = []
+
+    def fails_first(commands: Mapping[str, Sequence[str]]) -> bool:
+        layers.extend(commands)
+        if len(layers) == 1:
+            raise LayerFailedError("bronze", code)
+        return True
+
+    monkeypatch.setattr(per_layer, "together", fails_first)
+    declared = SimpleNamespace(file="shop.yml", sources=dict.fromkeys(range(sources)))
+    task = SimpleNamespace(
+        pipeline=declared, root="lake", once=True, take_over=False, drain=False, accept_gap=False
+    )
+    with pytest.raises(LayerFailedError) as failed:
+        per_layer.run_layers(cast(Task, task), ())
+    assert (failed.value.exit_code, len(layers)) == (code, ran)
 
 
 def test_a_signal_is_handed_on_to_the_children(tmp_path: Path) -> None:

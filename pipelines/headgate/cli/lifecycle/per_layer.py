@@ -17,6 +17,10 @@ from headgate.supervision.local import HEADGATE
 POLL_EVERY = 0.2  # seconds
 
 
+_OF_SOURCES = (exit_codes.SOURCE, exit_codes.LOG_GAP)
+"""The exit codes of a job that has processed all sources but those that are held."""
+
+
 class LayerFailedError(AlreadyRecordedError):
     """A layer's process ended with an error, which it has printed itself."""
 
@@ -33,7 +37,8 @@ def run_layers(task: Task, more: Sequence[str]) -> bool:
     the other, each over all of its input.
 
     Returns False if one was asked to end before it was done. The first failure stops the others.
-    Raises LayerFailedError with the exit code of that job.
+    But if some of several sources are held, later layers process what the others have.
+    Raises LayerFailedError with the exit code of the first job that failed.
     """
     commands = {}
     for layer in LAYERS:
@@ -44,7 +49,18 @@ def run_layers(task: Task, more: Sequence[str]) -> bool:
         commands[layer] = [*HEADGATE, "run", *place, *more, *options]
     if not task.once:
         return together(commands)
-    return all(together({layer: commands[layer]}) for layer in LAYERS)
+    failed: LayerFailedError | None = None
+    for layer in LAYERS:
+        try:
+            if not together({layer: commands[layer]}):
+                return False
+        except LayerFailedError as error:
+            if len(task.pipeline.sources) == 1 or error.exit_code not in _OF_SOURCES:
+                raise
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return True
 
 
 def together(commands: Mapping[str, Sequence[str]]) -> bool:
