@@ -25,6 +25,7 @@ from headgate.lake.tables.snapshot import tables_of
 from headgate.lake.tables.state import State, commit_time
 from tests.property.protocol.delta import EMPTIED, TABLES, Commit, World
 from tests.property.protocol.players import Player, Process, Theatre
+from tests.property.protocol.routing import built
 from tests.property.protocol.scenario import DRIVERS, TAKEN_BACK, Driver, Event, Scenario
 from tests.property.protocol.steps import BEFORE, driver_steps, to_rest
 from tests.support.arrow_tables import NOON
@@ -202,7 +203,8 @@ class Lockstep:
 
     def _to_commit(self, number: int) -> tuple[World, Driver, list[str]]:
         """The model's process at its next prepared commit, or when it has nothing more to do."""
-        world, driver, words = self.world, self.drivers[number], list(self._words[number])
+        world, words = self.world, list(self._words[number])
+        driver = self._as_read(self.drivers[number])
         while not driver.ended and driver.at not in READY and driver.at not in AT_ONCE:
             options = self._options(world, driver)
             ends = any(moved.at.endswith(TAKEN_BACK) for _, moved in options)
@@ -223,6 +225,14 @@ class Lockstep:
             at = self._savepoint(number) if driver.at == "lease" else 0
             world, driver = options[at]
         return world, driver, words
+
+    def _as_read(self, driver: Driver) -> Driver:
+        """The engine reads the generation when it goes on after its last fence, the model in the
+        same step as that fence. A reset may have been decided in between."""
+        has_just_fenced = driver.at == "reset" and driver.tables == built(self.scenario, driver)
+        if driver.role not in DRIVERS or not has_just_fenced:
+            return driver
+        return driver._replace(generation=self.world.head("control").generation)
 
     def _options(self, world: World, driver: Driver) -> list[tuple[World, Driver]]:
         return [(after, moved) for _, after, moved in driver_steps(self.scenario, world, driver)]
