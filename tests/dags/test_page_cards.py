@@ -19,9 +19,7 @@ from headgate.insight.status.freshness import Freshness, SourceFreshness
 from headgate.insight.status.past import PastBackfill, PastReport, ReplayReport
 from headgate.insight.status.report import Account, Notice, StreamStatus, TablesReport
 from headgate.lake.control.driver_reports import Backlog, Failure, SourceProgress
-from headgate.lake.control.ownership import LAYERS, Owner
-from headgate.supervision.job_state import JobState
-from tests.support import browser
+from tests.support import browser, reported
 from tests.support.cards import Cards, shown_cards, stream
 from tests.support.waiting import wait_until
 
@@ -31,16 +29,7 @@ NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ORDERS = {
     "orders": SourceProgress(60, NOW - timedelta(seconds=20), backlog=Backlog("files")),
 }
-JOB = JobState(
-    "fused",
-    LAYERS,
-    "running",
-    Owner(1, "here", 0.0),
-    epoch=3,
-    since=NOW,
-    renewed=NOW,
-    sources=ORDERS,
-)
+JOB = replace(reported.JOB, sources=ORDERS)
 RUNNING = StreamStatus(
     condition="running",
     since=NOW - timedelta(hours=1),

@@ -219,6 +219,20 @@ def go_on_without(market: Market, away: str, going: str, failpoints: Sequence[st
         assert ended.was_killed, ended.output
 
 
+def away_and_back(
+    spark: SparkSession, market: Market, away: str, going: str, failpoints: Sequence[str]
+) -> None:
+    """Nothing of a source is read while it is away, and everything once it is back."""
+    market.sources[away].go_away()
+    held = market.read(away)
+    go_on_without(market, away, going, failpoints)
+    assert market.read(away) == held
+    market.sources[away].come_back()
+    market.deliver(1)
+    run_here(spark, market.task)
+    market.is_right()
+
+
 ALONE = ("gold.committed:5", "bronze.committed:3", "silver.committed:6", "late.committed:6")
 
 
@@ -227,14 +241,7 @@ def test_a_folder_is_away_while_drivers_are_killed(spark: SparkSession, tmp_path
     market = Market(tmp_path, folders(tmp_path, 2, 3 + len(places)))
     market.deliver(1)
     run_here(spark, market.task)
-    market.sources["in2"].go_away()
-    held = market.read("in2")
-    go_on_without(market, "in2", "in1", places)
-    assert market.read("in2") == held
-    market.sources["in2"].come_back()
-    market.deliver(1)
-    run_here(spark, market.task)
-    market.is_right()
+    away_and_back(spark, market, "in2", "in1", places)
 
 
 @in_full
@@ -242,14 +249,7 @@ def test_a_broker_is_away_while_drivers_are_killed(spark: SparkSession, mixed: M
     mixed.deliver(2)
     run_here(spark, mixed.task)
     mixed.deliver(1, "topic")
-    mixed.sources["topic"].go_away()
-    held = mixed.read("topic")
-    go_on_without(mixed, "topic", "folder", ALONE)
-    assert mixed.read("topic") == held
-    mixed.sources["topic"].come_back()
-    mixed.deliver(1)
-    run_here(spark, mixed.task)
-    mixed.is_right()
+    away_and_back(spark, mixed, "topic", "folder", ALONE)
 
 
 @pytest.mark.parametrize("seed", range(max(ROUNDS, 1)))

@@ -28,7 +28,7 @@ from headgate.insight.ledger.by_id import by_id
 from tests.oracle.calendar import window_of
 from tests.support.backfilled import backfill, unequal
 from tests.support.engine import Engine
-from tests.support.failing import failing
+from tests.support.failing import catch_up_despite
 from tests.support.landing import Landing, split
 from tests.support.tables import Row, read, state
 
@@ -183,13 +183,7 @@ def test_batches_restarts_replays_and_backfills(
     whole = Engine(spark, pipeline, tmp_path / "whole").run_all()
     check(whole)
     engine = Engine(spark, pipeline, tmp_path / "root")
-    engine.list_new()
-    for end, place in enumerate(PLACES, 1):
-        engine.ingest(end)
-        with failing(place):
-            engine.catch_up()
-        engine.start()
-    engine.catch_up()
+    catch_up_despite(engine, PLACES)
     check(engine)
     engine.ingest(FILES)
     engine.catch_up()

@@ -21,7 +21,7 @@ from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
 from tests.support.engine import Engine
 from tests.support.events import readings
-from tests.support.failing import failing
+from tests.support.failing import catch_up_despite
 from tests.support.landing import Landing, split
 from tests.support.tables import Row, read
 
@@ -95,13 +95,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     landing.write_all(split(readings(300, seed=7), FILES))
     pipeline = declare(tmp_path, landing)
     engine = Engine(spark, pipeline, tmp_path / "root")
-    engine.list_new()
-    for end, place in enumerate(PLACES, 1):
-        engine.ingest(end)
-        with failing(place):
-            engine.catch_up()
-        engine.start()
-    engine.catch_up()
+    catch_up_despite(engine, PLACES)
     check(engine)
     savepoint = engine.savepoint()
     engine.drain()

@@ -24,7 +24,7 @@ from headgate.insight.ledger.by_id import by_id
 from headgate.insight.status.checkpoints import checkpoints
 from tests.support.engine import Engine
 from tests.support.events import readings
-from tests.support.failing import failing
+from tests.support.failing import catch_up_despite, failing
 from tests.support.landing import Landing, split
 from tests.support.tables import Row, read, state
 from tests.support.toys import toys
@@ -126,13 +126,7 @@ def test_its_life(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = declare(tmp_path, landing)
     assert "  slots    every 7 minutes from 2026-03-01T00:03:20+00:00" in describe(pipeline)
     engine = Engine(spark, pipeline, tmp_path / "root")
-    engine.list_new()
-    for end, place in enumerate(PLACES, 1):
-        engine.ingest(end)
-        with failing(place):
-            engine.catch_up()
-        engine.start()
-    engine.catch_up()
+    catch_up_despite(engine, PLACES)
     check(engine)
     savepoint = engine.savepoint()
     (window, *_) = checkpoints(engine.layout, pipeline).windows

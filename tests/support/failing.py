@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 
 from headgate import failpoints
+
+if TYPE_CHECKING:
+    from tests.support.engine import Engine
 
 
 class Died(BaseException):
@@ -29,6 +33,18 @@ def failing(place: str) -> Iterator[None]:
     act = failpoints.armed(f"{name}:{nth or 1}:raise")
     with passing(act), pytest.raises(failpoints.FailpointError):
         yield
+
+
+def catch_up_despite(engine: Engine, places: Sequence[str]) -> None:
+    """Process a file for each of ``places``, in a batch whose catch-up fails there. A new driver
+    takes over each time, and the last one catches up."""
+    engine.list_new()
+    for end, place in enumerate(places, 1):
+        engine.ingest(end)
+        with failing(place):
+            engine.catch_up()
+        engine.start()
+    engine.catch_up()
 
 
 @contextmanager
