@@ -16,7 +16,7 @@ from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root
 from headgate.cli.output import grid, respond, write_new
 from headgate.cli.rows import cells
 from headgate.commands import pipeline_command, rendered, shell_command
-from headgate.declaration.contracts.operator import begin_of, gold_columns
+from headgate.declaration.contracts.operator import gold_columns, key_of_gold
 from headgate.declaration.expectations import profiling
 from headgate.declaration.expectations.exporting import exported, left_out
 from headgate.declaration.expectations.importing import imported
@@ -145,7 +145,7 @@ def _keys(table: SilverTable | GoldTable) -> tuple[str, ...]:
     """The columns that identify a row of a gold table; empty for silver."""
     if not isinstance(table, GoldTable):
         return ()
-    return (*begin_of(table), *(group.name for group in table.by))
+    return key_of_gold(table)
 
 
 @app.command("export")

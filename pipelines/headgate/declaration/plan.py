@@ -176,12 +176,12 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
-    above = pipeline.silver[table.silver]
+    above, kind = pipeline.silver[table.silver], operator_of(table)
     silver = above.row(pipeline.sources[above.source].record)
     return {
         "table": GOLD.path(table.name),
         "from": table.silver,
-        **(kind := operator_of(table)).plan(table.operator),
+        **kind.plan(table.operator),
         "where": table.where,
         "by": _expressions(table.by),
         "measures": {measure.name: _measure(measure) for measure in table.measures},

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, kind_of
+from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.driver.refusing import require_definitions, require_same_sources
 from headgate.driver.runtime import PipelineRuntime
@@ -30,7 +30,7 @@ from headgate.lake.tables.decisions import DECISIONS, Position
 from headgate.lake.tables.engine import engine
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.extending import extend
-from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.table import Table
 
 
 def open_tables(
@@ -100,10 +100,11 @@ def _finish_undeclared(runtime: PipelineRuntime, layout: Layout, epoch: int, now
     that was removed since, and the reset would never be complete."""
     if "bronze" not in runtime.layers:
         return
-    pipeline = runtime.pipeline
-    left = (t for t in tables_of(layout, pipeline.name) if t.name not in pipeline.definitions)
+    pipeline, storage = runtime.pipeline, layout.storage
+    left = [name for name in storage.folders(BRONZE.folder) if name not in pipeline.sources]
+    bronze = (Table(storage, BRONZE.path(name), pipeline=pipeline.name) for name in left)
     waiting = [t for t in undeclared_tables(layout, pipeline) if runtime.resets.awaits(t)]
-    for table in (*(t for t in left if kind_of(t.name) == BRONZE), *waiting):
+    for table in (*(t for t in bronze if t.exists), *waiting):
         table.fence(epoch)
     runtime.resets.carry_out(waiting, now)
 

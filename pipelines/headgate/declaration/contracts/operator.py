@@ -124,6 +124,12 @@ def begin_of(table: GoldTable) -> tuple[str, ...]:
     return tuple(columns_of(table))[:1]
 
 
-def key_of(table: GoldTable) -> tuple[str, ...]:
+def key_of_gold(table: GoldTable) -> tuple[str, ...]:
     """The columns that identify a row of a gold table."""
+    return (*begin_of(table), *(each.name for each in table.by))
+
+
+def key_of(table: GoldTable) -> tuple[str, ...]:
+    """The columns that rows of a gold table are grouped by: all columns of a result, and the keys.
+    ``key_of_gold`` leaves out those that follow from the begin."""
     return (*columns_of(table), *(each.name for each in table.by))

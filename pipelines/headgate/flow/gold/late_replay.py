@@ -18,7 +18,7 @@ from headgate.declaration.contracts.operator import begin_of, key_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
 from headgate.flow.gold.aggregator import GoldFold
-from headgate.flow.gold.schema import compared_columns, declared_rows, gold_type
+from headgate.flow.gold.schema import compared_columns, gold_type
 from headgate.flow.operations.patch import RowComparison, final_rows_within, patched
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import DataFile
@@ -98,7 +98,6 @@ class LateReplay:
             TableRows(fold.spark, silver),
             TableRows(fold.spark, late),
         )
-        self._gold_rows = declared_rows(fold.spark, gold, declared)
         self._begin = begin_of(declared)
         compared = key_of(declared), compared_columns(declared), gold_type(declared)
         self._comparison = RowComparison(*compared)

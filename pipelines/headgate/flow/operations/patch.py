@@ -133,4 +133,4 @@ def final_rows_within(
 
 def _keyed(place: StageTable, rows: DataFrame) -> DataFrame:
     """Rows with ``_key``: their result and key."""
-    return rows.withColumn("_key", F.struct(*(f"`{name}`" for name in place.key)))
+    return rows.withColumn("_key", struct_of(place.key))

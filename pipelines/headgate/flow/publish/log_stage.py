@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.contracts.operator import begin_of, key_of_gold
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import GoldTable, Pipeline, Publication
 from headgate.failpoints import failpoint
@@ -36,7 +36,6 @@ from headgate.flow.publish.publication import (
     MOST_UNSENT,
     PublicationStage,
     PublishedPosition,
-    key_of_gold,
 )
 from headgate.flow.publish.sinks.writers import Outgoing, Writer
 from headgate.lake.tables.data_file import FINAL, DataFile

@@ -12,10 +12,10 @@ from datetime import datetime
 import pyarrow as pa
 
 from headgate import exit_codes
-from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.contracts.operator import begin_of, key_of_gold
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
-from headgate.declaration.model import GoldTable, Pipeline, Publication
+from headgate.declaration.model import Pipeline, Publication
 from headgate.errors import HeadgateError
 from headgate.flow.publish.sinks.writers import Mirror, Writer, failure_of
 from headgate.lake.storage.files import Storage
@@ -113,11 +113,6 @@ class PublicationStage(ABC):
 
 JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
 """The options for rows as JSON in Spark, with which equal rows give equal texts."""
-
-
-def key_of_gold(table: GoldTable) -> tuple[str, ...]:
-    """The columns that identify a row of a gold table."""
-    return (*begin_of(table), *(b.name for b in table.by))
 
 
 def identity_of(pipeline: Pipeline, publication: Publication) -> tuple[str, ...]:
