@@ -112,8 +112,8 @@ def told_apart(one: Path, other: Path) -> dict[str, list[str]]:
     """How the tables of two roots differ, positions and stamps included."""
     keys: dict[str, tuple[str, ...]] = {"bronze/raw": ("partition", "offset")}
     keys["quarantine/raw"] = ("partition", "offset", "table")
-    keys |= {f"silver/{name}": ("_partition", "_offset") for name in ("clean", "strong")}
-    keys |= {f"late/{name}": ("_partition", "_offset", "window_start") for name in GOLD}
+    keys |= {f"silver/{name}": ("_partition", "_offset", "_item") for name in ("clean", "strong")}
+    keys |= {f"late/{name}": ("_partition", "_offset", "_item", "window_start") for name in GOLD}
     keys |= {f"gold/{name}": GOLD_KEYS[name] for name in GOLD}
     unlike = {"updated_at", "about"}  # the write time, and a sketch
     found = {}

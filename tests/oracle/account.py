@@ -169,6 +169,7 @@ def rejected_row(offered: Offered, table: SilverRules) -> Row:
     return {
         "partition": record.source.partition,
         "offset": record.source.offset,
+        "item": 0,
         "event_id": record.event_id,
         "event_time": record.event_time,
         "rules": [{"id": n, "severity": table.suite[n].severity} for n in offered.broken],

@@ -58,8 +58,8 @@ def measure(rules: Measure, rows: list[Row]) -> Any:
     return {"sum": total, "avg": mean}[rules.function](values, rules.type)
 
 
-def position(row: Row) -> tuple[Any, int, int]:
-    return row["_event_time"], row["_partition"], row["_offset"]
+def position(row: Row) -> tuple[Any, int, int, int]:
+    return row["_event_time"], row["_partition"], row["_offset"], row["_item"]
 
 
 def by_order(rules: Measure, argument: Expression, order: Expression, rows: list[Row]) -> Any:

@@ -32,6 +32,7 @@ def offer(record: Stamped, rules: SilverRules) -> Offered | None:
         "_event_id": record.event_id,
         "_partition": record.source.partition,
         "_offset": record.source.offset,
+        "_item": 0,
         "_clock": record.clock,
         "_event_time": record.event_time,
     }

@@ -68,7 +68,7 @@ def declared(function: str, type_: str, name: str = "m") -> Measure:
 
 
 def prescribed(of: Measure, values: list[object]) -> object:
-    place = {"_event_time": datetime(2026, 3, 1, tzinfo=UTC), "_partition": 0}
+    place = {"_event_time": datetime(2026, 3, 1, tzinfo=UTC), "_partition": 0, "_item": 0}
     rows = [{"x": each, "_offset": n, **place} for n, each in enumerate(values)]
     return measure(Rule(of.function, lambda row: row["x"], str(of.type)), rows)
 

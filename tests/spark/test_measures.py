@@ -33,7 +33,12 @@ CHOICES: dict[str, tuple[str, list[Any]]] = {
     "n": ("int", [1, 2, 3, None]),
 }
 """The columns, their types and some values of each."""
-POSITION = {"_event_time": "timestamp", "_partition": "int", "_offset": "bigint"}
+POSITION = {
+    "_event_time": "timestamp",
+    "_partition": "int",
+    "_offset": "bigint",
+    "_item": "int",
+}
 TYPES = {name: type_ for name, (type_, _) in CHOICES.items()} | POSITION
 
 
@@ -47,7 +52,8 @@ def some_rows(chance: random.Random, count: int) -> Iterator[Row]:
             **{name: chance.choice(some) for name, (_, some) in CHOICES.items()},
             "_event_time": NOON + timedelta(seconds=chance.randrange(2)),
             "_partition": chance.randrange(2),
-            "_offset": offset,
+            "_offset": offset // 3,
+            "_item": offset % 3,
         }
 
 
@@ -158,7 +164,7 @@ def test_values_computed_by_hand(spark: SparkSession) -> None:
     rows = [
         {**dict.fromkeys(TYPES), "t": t, "x": x, "n": n, "b": b, **place}
         for offset, (t, x, n, b) in enumerate(some)
-        for place in ({"_event_time": NOON, "_partition": 0, "_offset": offset},)
+        for place in ({"_event_time": NOON, "_partition": 0, "_offset": 0, "_item": offset},)
     ]
     wanted = {
         "count(*) filter (where b)": 2,
@@ -284,7 +290,7 @@ def test_a_list_keeps_so_many_rows_whatever_the_order_of_merges(spark: SparkSess
     measures = [parse_measure(f"m{n}", call, scope) for n, call in enumerate(calls)]
     chance = random.Random(6)
     given = [((f"name {n}", [n, None]) if n % 7 else None, chance.randrange(5)) for n in range(90)]
-    places = [(NOON + timedelta(seconds=chance.randrange(3)), 0, n) for n in range(90)]
+    places = [(NOON + timedelta(seconds=chance.randrange(3)), 0, n // 2, n % 2) for n in range(90)]
     rows = [
         (cut, *(chance.randrange(3) * cut for _ in range(2)), *row, *place)
         for cut in range(3)

@@ -24,6 +24,7 @@ Row = dict[str, Any]
 _EVENT = [
     ("_partition", pa.int32()),
     ("_offset", pa.int64()),
+    ("_item", pa.int32()),
     ("_event_id", pa.string()),
     ("_event_time", TIME),
     ("_clock", TIME),

@@ -63,7 +63,8 @@ SCHEMAS: Mapping[str, list[tuple[str, pa.DataType]]] = {
     "late/sales": [
         *[("id", pa.string()), ("at", TIME), ("channel", pa.string()), ("amount", MONEY)],
         *[("_event_id", pa.string()), ("_partition", pa.int32()), ("_offset", pa.int64())],
-        *[("_clock", TIME), ("_event_time", TIME), ("window_start", TIME), ("window_end", TIME)],
+        *[("_item", pa.int32()), ("_clock", TIME), ("_event_time", TIME)],
+        *[("window_start", TIME), ("window_end", TIME)],
         *[("late_seconds", pa.float64()), ("reason", pa.string()), ("replayed", pa.int64())],
     ],
     "quarantine/orders": [
@@ -73,8 +74,9 @@ SCHEMAS: Mapping[str, list[tuple[str, pa.DataType]]] = {
         *[("file", pa.string()), ("ingested_at", TIME)],
     ],
     "rejected/clean": [
-        *[("partition", pa.int32()), ("offset", pa.int64()), ("event_id", pa.string())],
-        *[("event_time", TIME), ("rules", RULES), ("suite", pa.string())],
+        *[("partition", pa.int32()), ("offset", pa.int64()), ("item", pa.int32())],
+        *[("event_id", pa.string()), ("event_time", TIME), ("rules", RULES)],
+        ("suite", pa.string()),
         *[("value", pa.binary()), ("file", pa.string()), ("ingested_at", TIME)],
     ],
     "silver/clean": [("id", pa.string()), ("_event_time", TIME)],
@@ -121,6 +123,7 @@ def late_sale(minute: float, channel: str, seconds: float, **more: Any) -> Row:
         "_event_id": "e1",
         "_partition": 0,
         "_offset": 7,
+        "_item": 0,
         "_clock": start,
         "_event_time": start,
         "window_start": start,
@@ -246,6 +249,7 @@ def rejected_row(minute: float, *rules: str) -> Row:
     return {
         "partition": 0,
         "offset": int(minute),
+        "item": 0,
         "event_id": "Kim-7",
         "event_time": None,
         "rules": [{"id": rule, "severity": "critical"} for rule in rules],

@@ -174,7 +174,7 @@ class ArrowSilver(SilverStage):
             outcome = self._outcome(name, row)
             counts[outcome] += 1
             if outcome == "silver":
-                rows.append({f"_{key}": value for key, value in row.items()})
+                rows.append({"_item": 0} | {f"_{key}": value for key, value in row.items()})
         return Prepared(table, state.counting(counts), staged(table, state, rows))
 
     def _outcome(self, name: str, row: Row) -> str:

@@ -46,17 +46,19 @@ def differences(root: Path, expected: Tables) -> dict[str, list[str]]:
     for name, rows in expected.silver.items():
         actual = ranked(read(root, f"silver/{name}"), ours, "_")
         found[f"silver/{name}"] = compare(
-            ranked(rows, theirs, "_"), actual, ("_partition", "_offset")
+            ranked(rows, theirs, "_"), actual, ("_partition", "_offset", "_item")
         )
     for name, rows in expected.rejected.items():
         actual = ranked(read(root, f"rejected/{name}"), ours)
-        found[f"rejected/{name}"] = compare(ranked(rows, theirs), actual, ("partition", "offset"))
+        found[f"rejected/{name}"] = compare(
+            ranked(rows, theirs), actual, ("partition", "offset", "item")
+        )
     for name, rows in expected.late.items():
         actual = ranked(read(root, f"late/{name}"), ours, "_")
         found[f"late/{name}"] = compare(
             [_late(row) for row in ranked(rows, theirs, "_")],
             actual,
-            ("_partition", "_offset", "window_start"),
+            ("_partition", "_offset", "_item", "window_start"),
         )
     for name, rows in expected.gold.items():
         actual = read(root, f"gold/{name}")

@@ -38,6 +38,7 @@ from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.names import SILVER_IDENTITY
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import tables_held
@@ -180,7 +181,7 @@ def rows_of(
         if only_of_final:
             opened = partial(Table, layout.storage, pipeline=declared.name)
             rows = rows.where(is_final(spark, opened, table))
-        rows = rows.orderBy(LATE_TIME, "_partition", "_offset")
+        rows = rows.orderBy(LATE_TIME, *SILVER_IDENTITY)
         return (rows if limit is None else rows.limit(limit)).toArrow()
 
 

@@ -56,11 +56,20 @@ Columns = Mapping[str, DataType]
 WINDOW_COLUMNS: Columns = {"window_start": TIMESTAMP, "window_end": TIMESTAMP}
 # Columns that every gold table has after the author's.
 STATUS_COLUMNS: Columns = {"final": BOOLEAN, "revision": INT, "updated_at": TIMESTAMP}
+# Where a record is in its source.
+POSITION: Columns = {"partition": INT, "offset": BIGINT}
+ITEM = "item"
+"""The place, from 0, of a silver row among those of its record."""
+# What identifies a row that a silver table takes or rejects, and orders rows with the same event
+# time. A silver table reads one source; a table that reads several has to add the source here.
+IDENTITY: Columns = {**POSITION, ITEM: INT}
+# The same columns in silver, where the names of Headgate's columns begin with an underscore.
+SILVER_POSITION: Columns = {f"_{name}": type_ for name, type_ in POSITION.items()}
+SILVER_IDENTITY: Columns = {f"_{name}": type_ for name, type_ in IDENTITY.items()}
 # Columns that every silver table has after the author's, and their types.
 SILVER_COLUMNS: Columns = {
     "_event_id": STRING,
-    "_partition": INT,
-    "_offset": BIGINT,
+    **SILVER_IDENTITY,
     "_clock": TIMESTAMP,
     "_event_time": TIMESTAMP,
 }

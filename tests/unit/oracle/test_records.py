@@ -286,6 +286,7 @@ def test_an_absent_column_is_null() -> None:
         "_event_id": "a",
         "_partition": 0,
         "_offset": 0,
+        "_item": 0,
         "_clock": None,
         "_event_time": at("10:00"),
     }

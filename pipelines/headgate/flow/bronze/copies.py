@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Source
+from headgate.declaration.names import POSITION
 from headgate.flow.bronze.id_index import Flags
 from headgate.lake.tables.record_shape import record_schema
 from headgate.lake.tables.replay import RecordPosition, positions_of
-
-POSITION = ["partition", "offset"]
 
 
 def copies_schema(source: Source) -> pa.Schema:
@@ -41,7 +40,7 @@ class CorrectedCopies:
     def of(self, positions: Iterable[RecordPosition]) -> CorrectedCopies:
         """The copies that go back to the source's records at ``positions``."""
         wanted = frozenset(positions)
-        kept = [each in wanted for each in positions_of(self.rows, POSITION)]
+        kept = [each in wanted for each in positions_of(self.rows, tuple(POSITION))]
         return replace(self, rows=self.rows.filter(pa.array(kept, pa.bool_())))
 
     def records(self) -> pa.Table:

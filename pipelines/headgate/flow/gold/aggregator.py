@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.model import GoldTable, Measure
+from headgate.declaration.names import SILVER_IDENTITY
 from headgate.declaration.types import Struct
 from headgate.flow.gold.pairs import Assignment, Pairs
 from headgate.flow.gold.schema import (
@@ -176,7 +177,7 @@ def _state(measure: Measure, field: Callable[[str], Column]) -> Column:
 def _salt(parts: int) -> Column:
     """Splits a hot key's rows into ``parts`` groups of about equal size. Any split is correct,
     because a fold does not depend on the order of rows."""
-    return F.pmod(F.xxhash64("_partition", "_offset"), F.lit(parts)).alias("_salt")
+    return F.pmod(F.xxhash64(*SILVER_IDENTITY), F.lit(parts)).alias("_salt")
 
 
 def _all_merged(measures: Sequence[Measure], states: str) -> str:

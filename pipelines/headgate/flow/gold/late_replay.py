@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import begin_of, key_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import REPLAYED
+from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
 from headgate.flow.gold.aggregator import GoldFold
 from headgate.flow.gold.schema import compared_columns, gold_type
 from headgate.flow.operations.patch import RowComparison, final_rows_within, patched
@@ -174,7 +174,7 @@ class LateReplay:
         silver = self._silver_rows.of(self._silver_files(state.n, spans))
         pairs = self._fold.aggregator.keyed(self._fold.pairs.assigned(silver))
         pairs = pairs.join(affected, "_key", "left_semi")
-        place = ["_partition", "_offset", *self._begin]
+        place = [*SILVER_IDENTITY, *self._begin]
         waiting = self._late_within(spans).where(F.col(REPLAYED).isNull()).select(*place)
         included = pairs.join(waiting, place, "left_anti")
         return self._fold.results(included, time_of(state.at), _EVERYTHING[1])

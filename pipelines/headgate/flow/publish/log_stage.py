@@ -29,6 +29,7 @@ from pyspark.sql import functions as F
 from headgate.declaration.contracts.operator import begin_of, key_of_gold
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import GoldTable, Pipeline, Publication
+from headgate.declaration.names import SILVER_IDENTITY
 from headgate.failpoints import failpoint
 from headgate.flow.publish.changes import changes
 from headgate.flow.publish.publication import (
@@ -62,7 +63,7 @@ def gold_messages(publication: Publication, columns: Sequence[str], table: GoldT
 
 
 def late_messages(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
-    identity = ["_partition", "_offset", *begin_of(table)]
+    identity = [*SILVER_IDENTITY, *begin_of(table)]
     headers = {"reason": F.col("reason")}
     return _message(publication, F.col("_event_id"), _json(columns), identity, headers)
 

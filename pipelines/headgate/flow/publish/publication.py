@@ -16,6 +16,7 @@ from headgate.declaration.contracts.operator import begin_of, key_of_gold
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline, Publication
+from headgate.declaration.names import SILVER_IDENTITY
 from headgate.errors import HeadgateError
 from headgate.flow.publish.sinks.writers import Mirror, Writer, failure_of
 from headgate.lake.storage.files import Storage
@@ -121,7 +122,7 @@ def identity_of(pipeline: Pipeline, publication: Publication) -> tuple[str, ...]
         return ("partition", "offset", "table")
     table = pipeline.gold[publication.table]
     if publication.layer == "late":
-        return ("_partition", "_offset", *begin_of(table))
+        return (*SILVER_IDENTITY, *begin_of(table))
     return key_of_gold(table)
 
 

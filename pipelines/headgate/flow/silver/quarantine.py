@@ -5,7 +5,7 @@ Arrow reads and writes them on the driver. They are few, and a Spark job would c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +14,8 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Source
-from headgate.declaration.types import BIGINT, BINARY, INT, STRING, TIMESTAMP
+from headgate.declaration.names import POSITION
+from headgate.declaration.types import BINARY, STRING, TIMESTAMP
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.damage import read_sound, require_sound
 from headgate.lake.tables.data_file import DataFile
@@ -24,7 +25,6 @@ from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.record_shape import IGNORED
 from headgate.lake.tables.table import Table
 
-_POSITION = ["partition", "offset"]
 _ROWS = 65_536  # read at once, so that a large batch does not fill the memory
 
 
@@ -33,8 +33,7 @@ def quarantine_type(source: Source) -> StructType:
     type; ``detail`` gives the expected form and the value, if they are known."""
     return struct_type(
         {
-            "partition": INT,
-            "offset": BIGINT,
+            **POSITION,
             "event_id": STRING,
             "event_time": TIMESTAMP,
             **dict.fromkeys(("reason", "column", "detail", "table"), STRING),
@@ -72,16 +71,16 @@ class QuarantineTransform:
         return pa.table(rows).cast(self._schema)
 
 
-def new_rows(rows: pa.Table, table: Table) -> pa.Table:
-    """The rows whose positions a table does not have yet. Raises DamagedFileError if a file of the
-    table is damaged."""
-    handle = table.handle
+def new_rows(rows: pa.Table, table: Table, identity: Iterable[str]) -> pa.Table:
+    """The rows that a table does not have yet, by the columns ``identity``. Raises DamagedFileError
+    if a file of the table is damaged."""
+    names, handle = list(identity), table.handle
     files = with_footers(table, handle.version(), live_files(handle))
-    known = [read_sound(table.storage, file, _POSITION) for file in files]
+    known = [read_sound(table.storage, file, names) for file in files]
     if not known:
         return rows
-    places = rows.select(_POSITION).append_column("row", pa.arange(0, len(rows)))
-    unknown = places.join(pa.concat_tables(known), _POSITION, join_type="left anti")
+    places = rows.select(names).append_column("row", pa.arange(0, len(rows)))
+    unknown = places.join(pa.concat_tables(known), names, join_type="left anti")
     return rows.take(unknown.column("row").combine_chunks().sort())
 
 

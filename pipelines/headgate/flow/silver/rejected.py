@@ -7,7 +7,7 @@ and a Spark job would cost more.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -16,16 +16,16 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Source
-from headgate.declaration.names import WARNINGS
+from headgate.declaration.names import IDENTITY, ITEM, POSITION, SILVER_IDENTITY, WARNINGS
 from headgate.declaration.suites.model import Suite
-from headgate.declaration.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Struct
+from headgate.declaration.types import BINARY, STRING, TIMESTAMP, Array, Struct
 from headgate.flow.silver.transform import REJECTED
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.damage import require_sound
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import arrow_schema, struct_type
 
-_POSITION = ["partition", "offset"]
+_POSITION = list(POSITION)
 _RULES = Array(Struct.of({"id": STRING, "severity": STRING}))
 
 
@@ -33,8 +33,7 @@ def rejected_type(source: Source) -> StructType:
     """``rules`` are all the rules that the row breaks; ``suite`` is the digest of their suite."""
     return struct_type(
         {
-            "partition": INT,
-            "offset": BIGINT,
+            **IDENTITY,
             "event_id": STRING,
             "event_time": TIMESTAMP,
             "rules": _RULES,
@@ -82,34 +81,44 @@ class RejectedRows:
         bronze: Storage,
         files: Sequence[DataFile],
     ) -> pa.Table:
-        """The rejected rows among some files of bronze. ``staged`` has their positions and broken
+        """The rejected rows among some files of bronze. ``staged`` has their identities and broken
         rules. Raises DamagedFileError or OSError if a file of bronze is damaged."""
         if not staged:
             return self._schema.empty_table()
-        found = pa.concat_tables(_positions(silver, file) for file in staged)
-        rules = [[self._rules[each] for each in ids] for ids in found.column(WARNINGS).to_pylist()]
+        found = pa.concat_tables(_identities(silver, file) for file in staged)
+        own = self._own(found)
         known = found.select(_POSITION).append_column("row", pa.arange(0, len(found)))
         require_sound(bronze, files)
         parts = [
-            self._rows(part, [rules[row] for row in part.column("row").to_pylist()])
+            self._rows(part, own.take(part.column("row")))
             for file in files
             for part in rows_among(bronze, file, known, self._schema.names)
         ]
         return pa.concat_tables([self._schema.empty_table(), *parts])
 
-    def _rows(self, bronze: pa.Table, rules: list[list[Mapping[str, str]]]) -> pa.Table:
-        own = {
-            "rules": pa.array(rules, self._schema.field("rules").type),
-            "suite": pa.array([self._suite] * len(bronze), pa.string()),
+    def _own(self, found: pa.Table) -> pa.Table:
+        """The columns that bronze does not have, of the rows with some identities."""
+        rules = [[self._rules[each] for each in ids] for ids in found.column(WARNINGS).to_pylist()]
+        return pa.table(
+            {
+                ITEM: found.column(ITEM),
+                "rules": pa.array(rules, self._schema.field("rules").type),
+                "suite": pa.array([self._suite] * len(found), pa.string()),
+            }
+        )
+
+    def _rows(self, bronze: pa.Table, own: pa.Table) -> pa.Table:
+        columns = {
+            name: (own if name in own.column_names else bronze).column(name)
+            for name in self._schema.names
         }
-        columns = {n: own[n] if n in own else bronze.column(n) for n in self._schema.names}
         return pa.table(columns).cast(self._schema)
 
 
-def _positions(storage: Storage, file: DataFile) -> pa.Table:
+def _identities(storage: Storage, file: DataFile) -> pa.Table:
     with storage.open(file.path) as source:
-        rows = pq.read_table(source, columns=["_partition", "_offset", WARNINGS])
-    return rows.rename_columns([*_POSITION, WARNINGS])
+        rows = pq.read_table(source, columns=[*SILVER_IDENTITY, WARNINGS])
+    return rows.rename_columns([*IDENTITY, WARNINGS])
 
 
 def rows_among(

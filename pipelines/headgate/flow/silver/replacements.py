@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from headgate.declaration.names import SILVER_POSITION
 from headgate.flow.silver.copies import Copy, Earlier, candidates, first_copies
 from headgate.flow.silver.rejected import rows_among
 from headgate.flow.silver.transform import REJECTED, SilverTransform
@@ -29,7 +30,7 @@ from headgate.lake.tables.replay import (
 from headgate.lake.tables.table import Table
 
 _COPY = ("partition", "offset", "event_id", "event_time")
-_OF_SILVER = ("_partition", "_offset", "_event_id", "_event_time")
+_OF_SILVER = (*SILVER_POSITION, "_event_id", "_event_time")
 
 BronzeRows = Callable[[Sequence[DataFile]], DataFrame]
 

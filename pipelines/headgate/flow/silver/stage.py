@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import BRONZE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import SilverTable, Source
+from headgate.declaration.names import IDENTITY, POSITION
 from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.types import Struct
 from headgate.flow.operations.carrying_out import Operations
@@ -184,7 +185,7 @@ class SilverStage:
         state = held.advanced_to(group[-1].state.n, now)
         rows = self._quarantine_transform.quarantined(self.bronze.storage, files)
         if _is_within(group, held.n):
-            rows = new_rows(rows, self.quarantine)
+            rows = new_rows(rows, self.quarantine, POSITION)
         state = state.counting({"quarantined": len(rows)})
         return _side(self.quarantine, state, rows, QUARANTINE_TIME)
 
@@ -293,7 +294,7 @@ class SilverStage:
         bronze, silver = self.bronze.storage, self.silver[name].storage
         rows = RejectedRows(self._source, suite).of(silver, apart, bronze, files)
         if _is_within(group, held.n):
-            rows = new_rows(rows, table)
+            rows = new_rows(rows, table, IDENTITY)
         state = state.counting({"rejected": counted - held.total.get("rejected", 0)})
         return _side(table, state, rows, REJECTED_TIME)
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import Record, SilverTable, Source
-from headgate.declaration.names import WARNINGS
+from headgate.declaration.names import ITEM, POSITION, SILVER_POSITION, WARNINGS
 from headgate.flow.silver.rules import MASK, RowRules
 from headgate.lake.tables.frames import Projection, struct_type
 from headgate.lake.tables.payloads.silver import OUTCOMES
@@ -102,12 +102,12 @@ def _is(outcome: str) -> Column:
 def _ours() -> dict[str, Column]:
     taken = {
         "_event_id": "event_id",
-        "_partition": "partition",
-        "_offset": "offset",
+        **dict(zip(SILVER_POSITION, POSITION, strict=True)),
         "_clock": "clock",
         "_event_time": "event_time",
         "_rescued": "rescued",
         "_duplicate": "duplicate",
         "_reason": "reason",
     }
-    return {name: F.col(column).alias(name) for name, column in taken.items()}
+    columns = {name: F.col(column).alias(name) for name, column in taken.items()}
+    return {**columns, f"_{ITEM}": F.lit(0).alias(f"_{ITEM}")}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow.compute as pc
 
 from headgate.declaration.kinds import FILES, name_of
+from headgate.declaration.names import SILVER_POSITION
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.flow.sources.excerpts import some_of
@@ -86,7 +87,7 @@ def _ids(silver: Table, spans: Collection[OffsetRange], n: int) -> Iterator[str]
     for file in with_footers(silver, silver.version, live_files(silver.handle)):
         if spans and (not file.is_ours or file.n >= n):
             with suppress(HeadgateError):  # a damaged file
-                rows = read_sound(silver.storage, file, ["_event_id", "_partition", "_offset"])
+                rows = read_sound(silver.storage, file, ["_event_id", *SILVER_POSITION])
                 for span in spans:
                     is_in = pc.equal(rows["_partition"], span.partition)
                     is_in = pc.and_(is_in, pc.greater_equal(rows["_offset"], span.first))

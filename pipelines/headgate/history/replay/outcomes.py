@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline, SilverTable
-from headgate.declaration.names import WARNINGS
-from headgate.flow.bronze.copies import POSITION, CorrectedCopies
+from headgate.declaration.names import POSITION, SILVER_POSITION, WARNINGS
+from headgate.flow.bronze.copies import CorrectedCopies
 from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.gold.stage import GoldStage, gold_stage_of
 from headgate.flow.silver.copies import Copy, candidates, first_copies
@@ -30,7 +30,7 @@ from headgate.lake.tables.table import Table
 
 AFTER_ALL = 1 << 62
 """An offset after those of all existing copies."""
-_AT = ("_partition", "_offset")
+_AT = tuple(SILVER_POSITION)
 OutcomeKind = Literal["silver", "invalid", "rejected", "filtered", "known", "other id"]
 """``known``: the tables have decided on this record already. ``other id``: the corrected record has
 another id."""
@@ -117,7 +117,7 @@ class _Outcomes:
             columns += [IS_REJECTED, WARNINGS]
         decided: dict[RecordPosition, tuple[OutcomeKind, str]] = {}
         for row in conformed.select(*map(F.col, columns)).toArrow().to_pylist():
-            position = RecordPosition(row["_partition"], row["_offset"])
+            position = RecordPosition(*(row[name] for name in _AT))
             rejected = row.get(IS_REJECTED, False)
             rules = ", ".join(row.get(WARNINGS) or ())
             decided[position] = ("rejected", rules) if rejected else ("silver", "")

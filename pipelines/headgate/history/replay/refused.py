@@ -13,6 +13,7 @@ from typing import Any
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import Pipeline, Source
+from headgate.declaration.names import SILVER_POSITION
 from headgate.flow.silver.copies import Copy, Earlier
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
@@ -186,7 +187,7 @@ class RefusedRecords:
             WHERE "table" = '{REJECTED.name}.{name}' AND is_open
         """
         held = f"""
-            SELECT _event_id, _partition, _offset, epoch_us(_event_time)
+            SELECT _event_id, {", ".join(SILVER_POSITION)}, epoch_us(_event_time)
             FROM "silver_{name}" SEMI JOIN ids ON _event_id = wanted_id
         """
         open_, kept = (self._sql.execute(sql).fetchall() for sql in (refused, held))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.declaration.names import IDENTITY, POSITION, SILVER_IDENTITY
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
 from headgate.lake.tables.record_shape import IGNORED
@@ -115,26 +116,27 @@ class _Prover:
         if rejected is None:
             self._run(
                 "CREATE OR REPLACE TEMP TABLE rejected AS "
-                "SELECT *, NULL::VARCHAR AS event_id FROM quarantine_rows LIMIT 0"
+                "SELECT *, 0 AS item, NULL::VARCHAR AS event_id FROM quarantine_rows LIMIT 0"
             )
         else:
-            self._load("rejected", as_of(rejected, n), ["partition", "offset", "event_id"])
-            yield from self._wrong(rejected.table.name, "rows more than once", _TWICE_REJECTED)
+            self._load("rejected", as_of(rejected, n), [*IDENTITY, "event_id"])
+            twice = _TWICE.format(_ROW, "rejected")
+            yield from self._wrong(rejected.table.name, "rows more than once", twice)
         self._run(f"CREATE OR REPLACE TEMP TABLE bronze AS {_BRONZE}")
         self._run(
-            "CREATE OR REPLACE TEMP TABLE silver AS SELECT _partition AS partition, "
-            '_offset AS "offset", _event_id AS event_id FROM silver_rows'
+            f"CREATE OR REPLACE TEMP TABLE silver AS SELECT {_OF_SILVER}, "
+            "_event_id AS event_id FROM silver_rows"
         )
         self._run(
             'CREATE OR REPLACE TEMP TABLE quarantine AS SELECT partition, "offset" '
             "FROM quarantine_rows"
         )
-        for held, name in (
-            ("bronze", bronze.table.name),
-            ("silver", silver.table.name),
-            ("quarantine", quarantine.table.name),
+        for held, identity, name in (
+            ("bronze", _RECORD, bronze.table.name),
+            ("silver", _ROW, silver.table.name),
+            ("quarantine", _RECORD, quarantine.table.name),
         ):
-            yield from self._wrong(name, "rows more than once", _TWICE.format(held))
+            yield from self._wrong(name, "rows more than once", _TWICE.format(identity, held))
         yield from self._wrong(silver.table.name, "rows without a valid record in bronze", _FOREIGN)
         replaced = self._number(_REPLACED)
         if replaced != silver.total("replaced"):
@@ -219,17 +221,19 @@ class _Prover:
 
 
 _BRONZE_COLUMNS = ["partition", "offset", "event_id", "duplicate", "reason"]
-_SILVER_COLUMNS = ["_partition", "_offset", "_event_id"]
+_SILVER_COLUMNS = [*SILVER_IDENTITY, "_event_id"]
+_RECORD = ", ".join(f'"{name}"' for name in POSITION)
+_ROW = ", ".join(f'"{name}"' for name in IDENTITY)
+_OF_SILVER = ", ".join(f'_{name} AS "{name}"' for name in IDENTITY)
 
-_TWICE = 'SELECT partition, "offset", count(*) AS times FROM {} GROUP BY ALL HAVING count(*) > 1'
-_TWICE_REJECTED = _TWICE.format("rejected")
+_TWICE = "SELECT {}, count(*) AS times FROM {} GROUP BY ALL HAVING count(*) > 1"
 # A copy of a rejected row is a duplicate to bronze. A copy in partition ~p belongs to the log of p.
 _IS_REPLACED = f"""
     b.outcome = 'duplicate' AND (s.event_id, {sql_of_log("s.partition")})
     IN (SELECT (event_id, {sql_of_log("partition")}) FROM rejected)
 """
 _FOREIGN = f"""
-    SELECT s.partition, s."offset", s.event_id FROM silver s
+    SELECT s.* FROM silver s
     LEFT JOIN bronze b USING (partition, "offset")
     WHERE b.outcome IS DISTINCT FROM 'conformed' AND NOT ({_IS_REPLACED})
 """
@@ -237,9 +241,9 @@ _REPLACED = f"""
     SELECT count(*) FROM silver s JOIN bronze b USING (partition, "offset") WHERE {_IS_REPLACED}
 """
 _CORRECTED_TWICE = """
-    SELECT r.partition, r."offset", r.event_id, count(*) AS times FROM rejected r
+    SELECT r.*, count(*) AS times FROM rejected r
     JOIN corrections c ON (c.of_partition, c.of_offset) = (r.partition, r."offset")
-    JOIN silver s ON (s.partition, s."offset") = (c.partition, c."offset")
+    JOIN silver s ON (s.partition, s."offset", s.item) = (c.partition, c."offset", r.item)
     GROUP BY ALL HAVING count(*) > 1
 """
 _NOT_QUARANTINED = """
@@ -251,9 +255,9 @@ _WRONGLY_QUARANTINED = """
     LEFT JOIN bronze b USING (partition, "offset")
     WHERE b.outcome IS DISTINCT FROM 'quarantined'
 """
-_WRONGLY_REJECTED = """
-    SELECT r.partition, r."offset" FROM rejected r
-    LEFT JOIN bronze b USING (partition, "offset") LEFT JOIN silver s USING (partition, "offset")
+_WRONGLY_REJECTED = f"""
+    SELECT r.* FROM rejected r
+    LEFT JOIN bronze b USING (partition, "offset") LEFT JOIN silver s USING ({_ROW})
     WHERE b.outcome IS DISTINCT FROM 'conformed' OR s.partition IS NOT NULL
 """
 _MISSING = """
@@ -261,11 +265,11 @@ _MISSING = """
     ANTI JOIN silver USING (partition, "offset") ANTI JOIN rejected USING (partition, "offset")
     WHERE b.outcome = 'conformed'
 """
-_LATE_TWICE = """
-    SELECT _partition AS partition, _offset AS "offset", {}count(*) AS times
+_LATE_TWICE = f"""
+    SELECT {_OF_SILVER}, {{}}count(*) AS times
     FROM late_rows GROUP BY ALL HAVING count(*) > 1
 """
-_LATE_FOREIGN = """
-    SELECT _partition AS partition, _offset AS "offset", _event_id AS event_id FROM late_rows
-    ANTI JOIN silver_rows USING (_partition, _offset)
+_LATE_FOREIGN = f"""
+    SELECT {_OF_SILVER}, _event_id AS event_id FROM late_rows
+    ANTI JOIN silver_rows USING ({", ".join(SILVER_IDENTITY)})
 """

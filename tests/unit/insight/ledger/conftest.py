@@ -60,12 +60,14 @@ SCHEMAS: Mapping[str, list[tuple[str, pa.DataType]]] = {
     "silver/good": [
         ("_partition", pa.int32()),
         ("_offset", pa.int64()),
+        ("_item", pa.int32()),
         ("_event_id", pa.string()),
         ("time", TIME),
     ],
     "late/per_minute": [
         ("_partition", pa.int32()),
         ("_offset", pa.int64()),
+        ("_item", pa.int32()),
         ("_event_id", pa.string()),
         ("window_start", TIME),
         ("replayed", pa.int64()),
@@ -133,7 +135,7 @@ def bronze(offset: int, *, duplicate: bool = False, reason: str | None = None) -
 
 
 def silver(offset: int) -> dict[str, Any]:
-    return {"_partition": 0, "_offset": offset, "_event_id": f"e{offset}"}
+    return {"_partition": 0, "_offset": offset, "_item": 0, "_event_id": f"e{offset}"}
 
 
 def late(offset: int) -> dict[str, Any]:

@@ -7,12 +7,11 @@ from typing import ClassVar
 
 from headgate.declaration.contracts.measure import MeasureFold, MeasureFunction, StateField
 from headgate.declaration.model import Measure, MeasureArgument
+from headgate.declaration.names import IDENTITY
 from headgate.declaration.types import (
-    BIGINT,
     BOOLEAN,
     DOUBLE,
     FLOAT,
-    INT,
     TIMESTAMP,
     DataType,
     Struct,
@@ -21,10 +20,9 @@ from headgate.flow.gold.measures.adding import cast, require_condition
 
 POSITION = {
     "at": MeasureArgument("_event_time", TIMESTAMP),
-    "partition": MeasureArgument("_partition", INT),
-    "offset": MeasureArgument("_offset", BIGINT),
+    **{name: MeasureArgument(f"_{name}", type_) for name, type_ in IDENTITY.items()},
 }
-"""What orders all rows of a source: the event time, then the position."""
+"""What orders all rows of a silver table: the event time, then the identity."""
 
 
 class Extreme(MeasureFunction):

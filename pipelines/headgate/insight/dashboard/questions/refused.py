@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.declaration.names import REPLAYED, WARNINGS
+from headgate.declaration.names import REPLAYED, SILVER_IDENTITY, WARNINGS
 from headgate.insight.dashboard.questions.cells import cells
 from headgate.insight.dashboard.questions.rows import PageQuestion, page_of
 from headgate.insight.dashboard.questions.sql import ALL, Condition
@@ -21,12 +21,13 @@ from headgate.insight.querying.sandbox import quoted
 QUARANTINE_PLAIN = (
     *("ingested_at", "reason", "column", "table", "event_time", "partition", "offset"),
 )
-REJECTED_PLAIN = ("ingested_at", "rules", "suite", "event_time", "partition", "offset")
+REJECTED_PLAIN = ("ingested_at", "rules", "suite", "event_time", "partition", "offset", "item")
 DETAIL = "detail"
 """Says what is wrong with a record. What the producer sent is after a colon, or in quotes."""
 _SENT = re.compile(r": |['\"]")
 LATE_PLAIN = (
-    *("late_seconds", "reason", "replayed", "_event_time", "_clock", "_partition", "_offset"),
+    *("late_seconds", "reason", "replayed", "_event_time", "_clock"),
+    *SILVER_IDENTITY,
     WARNINGS,
 )
 _POINTS = 60
@@ -52,7 +53,7 @@ def quarantined(view: TableView, question: RefusedQuestion) -> dict[str, Any]:
 def rejected(view: TableView, question: RefusedQuestion) -> dict[str, Any]:
     """Records that rules have rejected, the newest first, by the time of their arrival. The reasons
     are rules; a record may break several."""
-    order = 'ingested_at DESC, "partition", "offset"'
+    order = 'ingested_at DESC, "partition", "offset", item'
     ids = "list_transform(rules, lambda rule: rule.id)"
     return _page(view, question, _Table("ingested_at", order, REJECTED_PLAIN, "rules", ids))
 
@@ -61,7 +62,7 @@ def late_rows(view: TableView, question: RefusedQuestion, bounds: Sequence[str])
     """Late rows by the window that they missed, the newest first. ``bounds`` are the columns of
     that window."""
     time = next(iter(bounds), "_event_time")
-    order = f"{quoted(time)} DESC, _partition, _offset"
+    order = f"{quoted(time)} DESC, {', '.join(SILVER_IDENTITY)}"
     answer = _page(view, question, _Table(time, order, (*bounds, *LATE_PLAIN)))
     (seconds,) = view.ask(
         f"SELECT quantile_cont(late_seconds, [0.5, 0.95, 1.0]), count({REPLAYED}) FROM t",
