@@ -25,7 +25,7 @@ class Commit(NamedTuple):
     """One commit and the state of the table after it."""
 
     # create | data | fence | operation | reset | maintenance, and of control: drain | intent |
-    # publication
+    # rebuild | publication
     kind: str = "create"
     app: bool = False  # carries the table's app transaction
     epoch: int = 0
@@ -40,8 +40,8 @@ class Commit(NamedTuple):
     closed: int = -1  # gold: windows up to this one were closed by an operation
     operation: int = 0  # gold: the number of the last operation that it carried out
     origin: int = EMPTIED  # reset: the version that was restored; control: that of the savepoint
-    position: Position = ()  # drain: the n of each source's bronze after which it takes place
-    wanted: Versions = ()  # intent, publication: its tables, each with its target version
+    position: Position = ()  # drain: for each source that it touches, the n of bronze before it
+    wanted: Versions = ()  # intent, rebuild, publication: its tables, each with its target version
     void: Void = ()  # intent: all operations that are not in force after it, by source
 
     def without_data(self, kind: str, epoch: int, *, copy_forward: bool = True) -> Commit:

@@ -15,6 +15,8 @@ from tests.property.protocol.past import (
     in_force,
     lineage,
     live_files,
+    operations,
+    rebuild_under_way,
     reset_of,
 )
 from tests.property.protocol.scenario import (
@@ -26,7 +28,7 @@ from tests.property.protocol.scenario import (
     State,
 )
 from tests.property.protocol.sourcing import sequenced
-from tests.property.protocol.tables import BUILT, sides_of, table_of, tables_of
+from tests.property.protocol.tables import BUILT, sides_of, source_of, table_of, tables_of
 
 
 class Violation(NamedTuple):
@@ -120,11 +122,25 @@ def due_in_force(control: Log) -> set[tuple[int, str]]:
     last, before = control[version], due_in_force(control[:version])
     if last.kind == "drain":
         return before | {(last.n, source) for source, _ in last.position}
+    if last.kind == "rebuild":
+        return before
+    if last.kind == "publication":
+        return before - before_rebuild(control[:version], last)
     if last.origin == EMPTIED:
         return before
     savepoint = control[: last.origin + 1]
     stays = {one for one in before if table_of("bronze", one[1]) not in dict(last.wanted)}
     return due_in_force(savepoint) | {one for one in stays if one[0] > savepoint[-1].n}
+
+
+def before_rebuild(control: Log, publication: Commit) -> set[tuple[int, str]]:
+    """The operations that the publication of a rebuild leaves out of force: those of before the
+    rebuild of a bronze table began, which is read again since."""
+    begun = rebuild_under_way(control)
+    if begun is None:
+        return set()
+    source = source_of(begun.wanted[0][0])
+    return {(one.n, source) for one in operations(control) if one.n < begun.n}
 
 
 def operation_faults(world: World, source: str = "") -> Iterator[Violation]:

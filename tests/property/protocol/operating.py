@@ -27,9 +27,9 @@ def decide_position(scenario: Scenario, world: World, driver: Driver) -> Iterato
     """For the tables of each source, the operation takes place after the last batch of its bronze,
     to which only this driver commits."""
     of = "bronze" if scenario.keeps(Rule.POSITION_OF_BRONZE) else "gold"
-    position = tuple((each, world.head(table_of(of, each)).n) for each in driver.sources)
+    position = tuple((each, world.head(table_of(of, each)).n) for each in driver.touched)
     if not scenario.keeps(Rule.POSITION_BY_SOURCE):
-        position = tuple((each, position[0][1]) for each in driver.sources)
+        position = tuple((each, position[0][1]) for each in driver.touched)
     upto = world.head(table_of("bronze", driver.source)).n
     yield world, driver._replace(at="decide commit", position=position, upto=upto)
 

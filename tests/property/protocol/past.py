@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from tests.property.protocol.delta import Commit, Drains, Log, Rows, Void, World
-from tests.property.protocol.tables import table_of
+from tests.property.protocol.delta import EMPTIED, Commit, Drains, Log, Rows, Void, World
+from tests.property.protocol.tables import source_of, table_of
 
-DECISIONS = ("drain", "intent", "publication")
-"""The kinds of commits of control: an operation that closes windows, resets that take tables back,
-or the publication of a rebuild, which is a reset, too."""
+RESETS = ("intent", "publication")
+"""The kinds of resets: they take tables back, or publish a rebuild."""
+DECISIONS = ("drain", "rebuild", *RESETS)
+"""The kinds of commits of control: an operation that closes windows, the begin of a rebuild, or a
+reset."""
 
 
 def live_files(log: Log) -> tuple[str, ...]:
@@ -65,12 +67,19 @@ def decisions(control: Log) -> Iterator[Commit]:
 
 def resets(control: Log) -> Iterator[Commit]:
     """Every decision of a reset, newest first."""
-    return (one for one in decisions(control) if one.kind != "drain")
+    return (one for one in decisions(control) if one.kind in RESETS)
 
 
 def operations(control: Log) -> Iterator[Commit]:
     """Every decision of an operation, newest first."""
     return (one for one in decisions(control) if one.kind == "drain")
+
+
+def rebuild_under_way(control: Log) -> Commit | None:
+    """The decision on the rebuild of a bronze table that is not published. Any reset makes it
+    void."""
+    found = next((one for one in decisions(control) if one.kind != "drain"), None)
+    return found if found is not None and found.kind == "rebuild" else None
 
 
 def reset_of(control: Log, table: str, *, by_table: bool = True) -> Commit | None:
@@ -83,6 +92,12 @@ def awaits(world: World, table: str, state: Commit | None = None, *, by_table: b
     """Whether a reset of a table is decided and not done: now, or if its state were ``state``."""
     reset = reset_of(world.log("control"), table, by_table=by_table)
     return reset is not None and (state or world.head(table)).generation < reset.generation
+
+
+def rebuilt_source(control: Log) -> str | None:
+    """The source whose bronze is rebuilt now."""
+    rebuild = rebuild_under_way(control)
+    return None if rebuild is None else source_of(rebuild.wanted[0][0])
 
 
 def void_after(control: Log) -> Void:
@@ -102,10 +117,11 @@ def in_force(control: Log, source: str = "", *, else_at: int | None = None) -> D
 def descends(world: World, bronze: str, then: Commit) -> bool:
     """Whether the batches that a bronze table had in a state are those that it has now. A batch is
     known by the table's generation at its commit and by its number."""
+    rebuilt = Commit(generation=-1)  # its batches are those of no generation before
     targets = {
-        one.generation: world.log(bronze)[dict(one.wanted)[bronze]]
+        one.generation: world.log(bronze)[version] if version != EMPTIED else rebuilt
         for one in resets(world.log("control"))
-        if bronze in dict(one.wanted)
+        if (version := dict(one.wanted).get(bronze)) is not None
     }
     generation, n = then.generation, then.n
     while generation in targets and targets[generation].n >= n:

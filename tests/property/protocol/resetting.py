@@ -11,6 +11,7 @@ from tests.property.protocol.past import (
     is_begun,
     live_files,
     operations,
+    rebuild_under_way,
     reset_of,
     resets,
     void_after,
@@ -71,6 +72,29 @@ def ask_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Suc
         yield after, carrying_out(scenario, driver._replace(versions=wanted), "prove")
 
 
+def rebuild(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """Refresh control, to append the begin of a rebuild to it."""
+    log = world.log("control")
+    if log[-1].epoch > driver.epoch and scenario.keeps(Rule.EPOCH_CHECK):
+        yield world, driver.end("fenced")
+    else:
+        yield world, driver._replace(at="rebuild commit", handle=len(log) - 1)
+
+
+def rebuild_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """The bronze of a source is read again beside the present one, which gets no batch until the
+    publication. What is built from it is rebuilt as well."""
+    state = world.log("control")[driver.handle]
+    tables = tables_of((driver.source,), BUILT)
+    entry = state.without_data("rebuild", driver.epoch)._replace(
+        n=state.n + 1,
+        wanted=tuple((table, EMPTIED) for table in tables),
+        app=scenario.keeps(Rule.DECISION_FENCED),
+    )
+    after = world.commit("control", driver.handle, entry)
+    yield (world, driver.end("refused")) if after is None else (after, driver.resting())
+
+
 def publish(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """Refresh control, to append a publication to it."""
     log = world.log("control")
@@ -82,15 +106,21 @@ def publish(scenario: Scenario, world: World, driver: Driver) -> Iterator[Succes
 
 def publish_commit(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
     """The gold of a source gets its rebuild, which is at the beginning, so that it catches up as
-    any other. Other jobs go on meanwhile."""
+    any other. If its bronze is rebuilt, all tables of the source do, and no operation of before is
+    in force for them. Other jobs go on meanwhile."""
     log = world.log("control")[: driver.handle + 1]
-    tables = tables_of((driver.source,), ("late", "gold"))
+    begun = rebuild_under_way(log)
+    tables = tables_of((driver.source,), ("late", "gold") if begun is None else BUILT)
+    void = {*void_after(log)}
+    if begun is not None:
+        own = (one.n for one in operations(log) if driver.source in dict(one.position))
+        void |= {(number, driver.source) for number in own}
     state = log[-1].without_data("publication", driver.epoch)
     entry = state._replace(
         n=state.n + 1,
         generation=state.generation + 1,
         wanted=tuple((table, EMPTIED) for table in tables),
-        void=void_after(log),
+        void=tuple(sorted(void)),
         app=scenario.keeps(Rule.DECISION_FENCED),
     )
     after = world.commit("control", driver.handle, entry)

@@ -71,6 +71,7 @@ class Rule(Enum):
     PAST_OF_EACH = "a restore that leaves bronze is refused if one bronze table has another past"
     VOID_BY_SOURCE = "an operation is not in force for the sources whose bronze goes back"
     VOID_OF_LEFT = "a reset says what is not in force for all sources, declared or not"
+    REBUILT_WAITS = "no operation is decided that touches a source whose bronze is rebuilt"
     # Savepoints
     CUT_UPWARDS = "a savepoint reads the tables from gold up to bronze"
     CUT_DECISIONS = "a savepoint reads the last decision after silver and before bronze"

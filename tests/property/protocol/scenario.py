@@ -56,7 +56,8 @@ class Scenario:
     at any moment, whatever the earlier ones are doing. ``finish``: the crews that run undisturbed,
     in this order, after all processes died; every crew is tried. ``recorded``: the files log holds
     all files from the start. ``drains``, ``compactions``,
-    ``publications``: how many of them the drivers may do.
+    ``publications``: how many of them the drivers may do. ``rebuilt``: the sources whose bronze may
+    be rebuilt, each once; an operation may then touch the tables of one source alone.
     ``copies``: a copy of every savepoint is made and runs as well. ``in_turn``: a process starts
     when the one before it has ended; only savepoints run beside others.
 
@@ -75,6 +76,7 @@ class Scenario:
     drains: int = 0
     compactions: int = 0
     publications: int = 0
+    rebuilt: tuple[str, ...] = ()
     copies: bool = False
     in_turn: bool = False
     sources: tuple[str, ...] = ONE
@@ -131,6 +133,7 @@ class Driver(NamedTuple):
     others: tuple[str, ...] = ()  # the sources whose turn comes after it, in this phase
     upto: int = 0  # n of the table above its stages, as it was read
     drains: Drains = ()  # as they were read
+    touched: tuple[str, ...] = ()  # the sources that the operation touches that it decides
     position: Position = ()  # that of the operation that it decides
     target: int = 0  # n that its stages go to in this step
     lower: int = 0

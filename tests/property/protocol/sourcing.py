@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.property.protocol.delta import Drains, World
-from tests.property.protocol.past import awaits, in_force, operations
+from tests.property.protocol.past import awaits, in_force, operations, rebuilt_source
 from tests.property.protocol.routing import (
     carried_out,
     diverted,
@@ -25,12 +25,10 @@ def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor
         yield world, diverted(scenario, world, driver)
         return
     if driver.owns("bronze"):
+        if (rebuilt := rebuilt_source(world.log("control"))) is not None:
+            yield world, driver._replace(at="publish", source=rebuilt)
         yield from plan_sources(scenario, world, driver)
-        if len(decided(world)) < scenario.drains:
-            yield world, of_every_source(driver)._replace(at="decide")
-        if sum(c.kind == "publication" for c in world.log("control")) < scenario.publications:
-            for source in driver.sources:
-                yield world, driver._replace(at="publish", source=source)
+        yield from plan_decisions(scenario, world, driver)
     else:
         for source in driver.sources:
             if source not in scenario.damaged and has_work(scenario, world, driver, source):
@@ -41,6 +39,39 @@ def plan(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor
         for table in ("bronze", "silver"):
             if table in driver.layer:
                 yield world, driver._replace(at="compact", tables=(table,))
+
+
+def plan_decisions(scenario: Scenario, world: World, driver: Driver) -> Iterator[Successor]:
+    """What bronze's job may decide: an operation, the begin of a rebuild, its publication."""
+    control = world.log("control")
+    if len(decided(world)) < scenario.drains:
+        for touched in touchable(scenario, world, driver):
+            yield world, of_every_source(driver)._replace(at="decide", touched=touched)
+    if rebuilt_source(control) is None:
+        for source in scenario.rebuilt:
+            if not was_rebuilt(world, source):
+                yield world, driver._replace(at="rebuild", source=source)
+    if sum(commit.kind == "publication" for commit in control) < scenario.publications:
+        for source in driver.sources:
+            yield world, driver._replace(at="publish", source=source)
+
+
+def touchable(scenario: Scenario, world: World, driver: Driver) -> tuple[tuple[str, ...], ...]:
+    """The sources that an operation may touch: it closes the windows of all or, where a bronze may
+    be rebuilt, of one."""
+    if not scenario.rebuilt:
+        return (driver.sources,)
+    every = (driver.sources, *((source,) for source in driver.sources))
+    if not scenario.keeps(Rule.REBUILT_WAITS):
+        return every
+    rebuilt = rebuilt_source(world.log("control"))
+    return tuple(touched for touched in every if rebuilt not in touched)
+
+
+def was_rebuilt(world: World, source: str) -> bool:
+    bronze = table_of("bronze", source)
+    begun = (one for one in world.log("control") if one.kind == "rebuild")
+    return any(bronze in dict(one.wanted) for one in begun)
 
 
 def decided(world: World) -> list[int]:
@@ -94,10 +125,12 @@ def plan_sources(scenario: Scenario, world: World, driver: Driver) -> Iterator[S
     if scenario.failing and not scenario.keeps(Rule.FAILING_ALONE):
         yield world, driver.end("done")
         return
-    healthy = [source for source in driver.sources if source not in scenario.failing]
+    rebuilt = rebuilt_source(world.log("control"))
+    left_out = (*scenario.failing, rebuilt)
+    healthy = [source for source in driver.sources if source not in left_out]
     for source in healthy:
         yield from plan_source(scenario, world, driver, source)
-    if all(has_read_all(scenario, world, driver, source) for source in healthy):
+    if rebuilt is None and all(has_read_all(scenario, world, driver, source) for source in healthy):
         yield world, driver.end("done")
 
 

@@ -92,7 +92,8 @@ def fenced(scenario: Scenario, driver: Driver) -> Driver:
     it."""
     if driver.role in RESETTING:
         return driver._replace(at="ask")
-    may_be_open = scenario.publications or any(role in RESETTING for role in scenario.roles)
+    publishes = scenario.publications or scenario.rebuilt
+    may_be_open = publishes or any(role in RESETTING for role in scenario.roles)
     if may_be_open and scenario.keeps(Rule.RESET_AT_START):
         return carrying_out(scenario, driver, "start")
     return driver._replace(at="start")

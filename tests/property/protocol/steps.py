@@ -35,6 +35,8 @@ STEPS: dict[str, Step] = {
     "ask": resetting.ask,
     "ask commit": resetting.ask_commit,
     "prove": resetting.prove,
+    "rebuild": resetting.rebuild,
+    "rebuild commit": resetting.rebuild_commit,
     "publish": resetting.publish,
     "publish commit": resetting.publish_commit,
     "cut": saving.cut,

@@ -46,6 +46,7 @@ ADDED = SOURCES["reread of before a source was added"]
 ABSENT = SOURCES["a source is absent at an operation"]
 REMOVED = SOURCES["restore while a source is removed"]
 CUT_BETWEEN = SOURCES["savepoint around a closing, reread"]
+REREADING = SOURCES["rebuild of the bronze of one"]
 MEANWHILE = SCENARIOS["savepoint, while bronze goes back"]
 TWICE = "bronze holds [0, 0, 1, 1], prescribed is [0, 1]"
 
@@ -149,6 +150,7 @@ MUTANTS = [
         "damage",
         "silver b holds [1], prescribed is []",
     ),
+    Mutant((Rule.REBUILT_WAITS,), REREADING, "damage", "are in force, not"),
     Mutant((Rule.CUT_BY_KIND,), CUT_BETWEEN, "damage", "gold b: operations"),
 ]
 

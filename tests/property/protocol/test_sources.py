@@ -15,6 +15,7 @@ AB = ("a", "b")
 A, B = Event(source="a"), Event(source="b")
 LATE_A = Event(outcomes=("late",), source="a")
 ONLY_A = ("a",)
+ONLY_B = ("b",)
 
 SOURCES = {
     # Either source at any time, and a second driver that may start at any moment.
@@ -101,6 +102,19 @@ SOURCES = {
         sources=AB,
         history=("batch a", "batch b", "close"),
         publications=1,
+    ),
+    # Bronze of source b is read again, beside everything else, while operations are decided.
+    "rebuild of the bronze of one": Scenario(
+        (A, B), sources=AB, history=("batch b", "close"), rebuilt=ONLY_B, drains=2
+    ),
+    "rebuild of the bronze of one, per layer": Scenario(
+        (A, B),
+        roles=LAYERS,
+        sources=AB,
+        history=("batch a", "batch b"),
+        rebuilt=ONLY_B,
+        drains=1,
+        finish=(LAYERS, GOLD_FIRST),
     ),
     "reread, then rebuild of one": Scenario(
         (A, B),
