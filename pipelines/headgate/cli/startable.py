@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from headgate import exit_codes
 from headgate.cli import declaration
 from headgate.cli.driving import require_machine
-from headgate.commands import shell_command
+from headgate.commands import rendered, shell_command
 from headgate.driver.refusing import require_input, require_tables
 from headgate.errors import HeadgateError
 from headgate.lake.storage.layout import CONTROL, Layout
@@ -39,6 +39,12 @@ def check_startable(declared: Pipeline, layout: Layout, *, once: bool = False) -
         print(remark, file=sys.stderr)
 
 
+def check_tables(declared: Pipeline, layout: Layout) -> None:
+    """As ``require_tables``, with the remarks on stderr."""
+    for remark in require_tables(declared, layout):
+        print(rendered(remark), file=sys.stderr)
+
+
 def examined(pipeline: str, root: str) -> Iterator[CheckResult]:
     """The checks of a start of ``pipeline``: its declaration with its secrets, its sources, and its
     tables. After the first that fails, there are no others: they may need it."""
@@ -59,11 +65,11 @@ def examined(pipeline: str, root: str) -> Iterator[CheckResult]:
     yield passed("source", "; ".join(remarks) or "it can be read", needed)
     needed = "tables that fit the declaration, and files as they were recorded"
     try:
-        require_tables(declared, layout)
+        remarks = require_tables(declared, layout)
     except HeadgateError as error:
         yield _refused("tables", needed, error)
         return
-    yield passed("tables", "they fit", needed)
+    yield passed("tables", "; ".join(map(rendered, remarks)) or "they fit", needed)
 
 
 def _refused(name: str, needed: str, error: HeadgateError) -> CheckResult:

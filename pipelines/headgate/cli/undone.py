@@ -66,30 +66,35 @@ class LeftError(HeadgateError, code=exit_codes.INTERRUPTED):
 
 
 def load_states(layout: Layout, declared: Pipeline) -> list[LoadState]:
-    """All loads, the oldest first. While bronze is rebuilt, an open load is ``waiting``: it is read
-    after the rebuild, and readers see the old bronze until then."""
+    """All loads, the oldest first. While the bronze of its source is rebuilt, an open load is
+    ``waiting``: it is read after the rebuild, and readers see the old bronze until then."""
     from headgate.history.loads.requests import all_loads, load_state
 
     found = [
         load_state(layout, declared.name, request) for request in all_loads(layout, declared.name)
     ]
-    if any(each.is_open for each in found) and _is_reread(layout, declared):
-        found = [
-            replace(each, state="waiting", read=0, rows=0) if each.is_open else each
-            for each in found
-        ]
-    return found
+    if not any(each.is_open for each in found):
+        return found
+    reread = _reread(layout, declared)
+    return [
+        replace(each, state="waiting", read=0, rows=0)
+        if each.is_open and each.source in reread
+        else each
+        for each in found
+    ]
 
 
-def _is_reread(layout: Layout, declared: Pipeline) -> bool:
-    """Whether a bronze table is rebuilt. No load is read before all of the rebuild is published."""
-    from headgate.declaration.kinds import BRONZE, kind_of
+def _reread(layout: Layout, declared: Pipeline) -> frozenset[str]:
+    """The sources whose bronze is rebuilt. No load of them is read before all of the rebuild is
+    published."""
+    from headgate.declaration.kinds import BRONZE, kind_of, name_of
     from headgate.history.savepoints.rebuilds import continued_rebuild
     from headgate.lake.tables.decisions import ControlTable
 
     decisions = ControlTable.of(layout.storage, declared.name).refresh()
     rebuild = continued_rebuild(decisions, declared)
-    return rebuild is not None and any(kind_of(path) == BRONZE for path in rebuild.tables)
+    tables = rebuild.tables if rebuild is not None else ()
+    return frozenset(name_of(path) for path in tables if kind_of(path) == BRONZE)
 
 
 def undone_loads(layout: Layout, declared: Pipeline) -> list[LoadState]:

@@ -12,13 +12,12 @@ from pyspark.sql import SparkSession
 
 from headgate.driver import stream
 from headgate.driver.error_translation import translate_error
-from headgate.driver.lease import Lease
+from headgate.driver.lease import Lease, highest_readable_epoch
 from headgate.driver.loading import Loading
 from headgate.driver.opening import open_tables
 from headgate.driver.operating import (
     finish_replays,
     take_in_requests,
-    takes_requests,
 )
 from headgate.driver.progress import JobProgress
 from headgate.driver.publishing import Publications
@@ -106,7 +105,8 @@ class Driver:
         """Work until done or stopped. Raises HeadgateError with what to do next."""
         require_finished_clone(self._layout)
         require_apart(self._task.pipeline, self._layout)
-        with self._lease.held(take_over=self._task.take_over) as epoch:
+        highest = highest_readable_epoch
+        with self._lease.held(take_over=self._task.take_over, highest=highest) as epoch:
             scratch = scratch_folder(self._layout, self._task.job, epoch)
             try:
                 self._run(epoch, scratch)
@@ -176,7 +176,7 @@ class Driver:
             runtime,
             paused=control.pause_latch.paused_since,
         )
-        breaker = Breaker(self._layout, task.pipeline)
+        breaker = Breaker(self._layout, task.pipeline, without=runtime.damaged.sources)
         publications = Publications(runtime.publications, time.monotonic, breaker.why_open)
         return DriverRun(
             *(task, self._layout, epoch, spark, runtime),
@@ -193,8 +193,8 @@ class Driver:
     def _bring_level(self, runtime: PipelineRuntime) -> bool:
         """Take in the waiting requests, and bring all tables up to bronze. Returns whether bronze
         was read again; if so, its loads must be read again, too."""
-        rereads = not takes_requests(runtime)
-        if rereads:  # nothing is taken in before the new bronze is published
+        rereads = bool(runtime.reread)
+        if rereads:  # its requests are taken in once the new bronze is published
             runtime.catch_up(_now())
         take_in_requests(self._layout, runtime, _now, self._say)
         runtime.catch_up(_now())
@@ -219,6 +219,14 @@ class Driver:
             run.publications.close()
         run.progress.finish(run.runtime, finished=not control.is_stopping)
 
+    def _drain(self, runtime: PipelineRuntime) -> None:
+        """Request a drain of all tables, unless they are drained, or nothing may be decided for
+        some of them."""
+        is_drained = drain.is_drained(runtime.control.refresh(), runtime.position())
+        if not is_drained and not runtime.undecidable:
+            self._say("draining windows")
+            runtime.decide_operation(drain.NAME, {}, _now())
+
     def _process(self, run: DriverRun) -> None:
         """Do all work of the run, from the first catch-up to the last report."""
         control, runtime = self._control, run.runtime
@@ -227,10 +235,8 @@ class Driver:
         run.catch_up.run(one_step=True)
         run.progress.caught_up(runtime)
         stream.run_batches(run)
-        drains = run.task.drain and run.writes_bronze and not control.is_stopping
-        if drains and not drain.is_drained(runtime.control.refresh(), runtime.position()):
-            self._say("draining windows")
-            runtime.decide_operation(drain.NAME, {}, _now())
+        if run.task.drain and run.writes_bronze and not control.is_stopping:
+            self._drain(runtime)
         if not control.is_stopping:
             run.catch_up.run()
         if runtime.stages.trouble is not None:

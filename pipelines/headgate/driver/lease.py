@@ -25,6 +25,7 @@ from headgate.lake.control.ownership import (
 from headgate.lake.storage.documents import Document, read_document, write_document
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.layout import CONTROL, Layout
+from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.snapshot import tables_of
 
 LOCKED_FOR = 30.0  # seconds: the lock is held for milliseconds, unless its process is frozen
@@ -91,6 +92,16 @@ def highest_table_epoch(layout: Layout, pipeline: str) -> int:
     """The highest epoch in a pipeline's tables. Lease documents can be lost; epochs in tables never
     decrease."""
     return max((table.refresh().epoch for table in tables_of(layout, pipeline)), default=0)
+
+
+def highest_readable_epoch(layout: Layout, pipeline: str) -> int:
+    """As ``highest_table_epoch``, without tables whose logs cannot be read: a driver does not write
+    these."""
+    found = [0]
+    for table in tables_of(layout, pipeline):
+        with suppress(LogGapError):
+            found.append(table.refresh().epoch)
+    return max(found)
 
 
 HighestEpoch = Callable[[Layout, str], int]

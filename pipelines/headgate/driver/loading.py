@@ -12,7 +12,6 @@ from typing import Any
 
 from headgate.declaration.contracts.source import connector_of
 from headgate.driver.errors import StopRequested
-from headgate.driver.operating import takes_requests
 from headgate.driver.run import DriverRun
 from headgate.driver.run_control import held
 from headgate.driver.source_loop import SourceLoop, cause_of_failure
@@ -189,9 +188,10 @@ class Loading:
 
     def _look(self) -> LoadRequest | None:
         run, self._looked = self._run, time.monotonic()
-        is_free = takes_requests(run.runtime) and not run.control.pause_latch.is_closed
+        is_free = run.writes_bronze and not run.control.pause_latch.is_closed
         loads = requests.loads_of(self._control.refresh()) if is_free else ()
-        own = (load for load in loads if load.source in run.runtime.bronze)
+        left_out = run.runtime.undecidable | run.runtime.damaged.sources
+        own = (e for e in loads if e.source in run.runtime.bronze and e.source not in left_out)
         self._request = requests.next_open_load(own)
         if self._opened and (self._request is None or self._request.id != self._opened.id):
             self.close()

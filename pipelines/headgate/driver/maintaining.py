@@ -29,7 +29,8 @@ one. A savepoint that is being taken, or a ledger that compares rows, may still 
 
 class Maintaining:
     """``turn_of`` takes everything that another thread needs to write a table. A request is for the
-    jobs up to an epoch; ``epoch`` is that of this job."""
+    jobs up to an epoch; ``epoch`` is that of this job. ``require_sound`` raises damage that was
+    found when the tables were opened: a vacuum could remove what a repair needs."""
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Maintaining:
         turn_of: TurnOf,
         epoch: int,
         clock: Callable[[], datetime],
+        require_sound: Callable[[], None] = lambda: None,
     ) -> None:
         self._layout = layout
         self._pipeline = pipeline
@@ -48,6 +50,7 @@ class Maintaining:
         self._turn_of = turn_of
         self._clock = clock
         self._epoch = epoch
+        self._require_sound = require_sound
         self._last = ""
         self._answer: MaintenanceAnswer | None = None
         self._steps: Iterator[MaintenanceReport | None] = iter(())
@@ -86,6 +89,7 @@ class Maintaining:
         self._steps = self._work(request)
 
     def _work(self, request: MaintenanceRequest) -> Iterator[MaintenanceReport | None]:
+        self._require_sound()
         around = self._layout, self._pipeline, self._tables
         if request.what == "compact":
             return compact_tables(*around, self._turn_of, self._clock)

@@ -11,7 +11,7 @@ from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Pipeline
 from headgate.driver.refusing import require_definitions, require_same_sources
 from headgate.driver.runtime import PipelineRuntime
-from headgate.driver.task import RebuildRequest
+from headgate.driver.task import NO_REBUILD, RebuildRequest
 from headgate.failpoints import failpoint
 from headgate.flow.operations.carrying_out import amend_extended
 from headgate.history.loads.reopening import reopen_loads
@@ -37,23 +37,32 @@ def open_tables(
     runtime: PipelineRuntime, layout: Layout, epoch: int, now: datetime, request: RebuildRequest
 ) -> None:
     """Fence the tables, finish what a crash interrupted, and check them against the declaration.
+    With several sources, damage holds its source (``DamagedTables``), unless the tables are to
+    change: a reset of some is not finished, or a rebuild of some is asked for.
 
     Raises DefinitionChangedError (also if the source had another name), FencedError, LogGapError,
     DamagedFileError.
     """
-    states = states_of(layout, runtime.pipeline)
-    require_same_sources(runtime.pipeline, states)
+    pipeline, damaged = runtime.pipeline, runtime.damaged
+    states = states_of(layout, pipeline, damaged.add)
+    require_same_sources(pipeline, (*states, *filter(damaged.__contains__, pipeline.definitions)))
 
     def awaits(path: str) -> bool:
         return runtime.resets.awaits_at(path, states[path][1].generation)
 
-    require_agreement(runtime.pipeline, states, awaits)
+    require_agreement(pipeline, states, awaits, damaged.add)
+    if request != NO_REBUILD or any(map(awaits, states)):
+        damaged.require_none()
     _require_declared(runtime, states, awaits, request)
     _save_way_back(runtime, layout, states, now)
     runtime.open(epoch, now)
     _finish_undeclared(runtime, layout, epoch, now)
     for table in runtime.owned():
-        require_present(table)
+        with damaged.found_in(table.name):
+            require_present(table)
+    if request != NO_REBUILD:
+        damaged.require_none()
+    runtime.hold_damaged(now)
     if request.changed and set(runtime.layers) == set(LAYERS):
         _extend(runtime, layout, now)
     changed = {table.name for table in runtime.changed()} if request.changed else set()
@@ -191,5 +200,7 @@ def _recorded(
 
 
 def _is_open(runtime: PipelineRuntime) -> bool:
-    """Whether a table of another job has not taken over its published rebuild yet."""
+    """Whether a table of another job may not have taken over its published rebuild yet."""
+    if runtime.damaged:
+        return True
     return any(map(runtime.resets.awaits, map(runtime.table, runtime.pipeline.definitions)))

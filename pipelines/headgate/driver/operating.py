@@ -2,42 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
 import pyarrow as pa
 
 from headgate.declaration.contracts.operation import Document, operation_named
-from headgate.declaration.kinds import BRONZE, GOLD
+from headgate.declaration.graph import Graph
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.quantities import plural
 from headgate.driver.runtime import PipelineRuntime
 from headgate.failpoints import failpoint
 from headgate.flow.bronze.copies import CorrectedCopies
 from headgate.flow.operations.carrying_out import REJECTION, amend, amend_rejected
-from headgate.history.loads.requests import applies, decide_load, decide_load_change, loads_of
+from headgate.history.loads.requests import (
+    LoadRequest,
+    applies,
+    decide_load,
+    decide_load_change,
+    loads_of,
+)
 from headgate.history.replay.requests import ReplayDocument, requested_copies
 from headgate.lake.control.requests import Request, find_request, remove_request, waiting_requests
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.decisions import LOAD, LOAD_CHANGE, REPLAY, Decision, Position
+from headgate.lake.tables.decisions import (
+    LOAD,
+    LOAD_CHANGE,
+    REPLAY,
+    Decision,
+    Position,
+)
 from headgate.lake.tables.load import TooManyLoadsError
 
 
-def takes_requests(runtime: PipelineRuntime) -> bool:
-    """Whether this job writes bronze and can take in requests now. It cannot during a rebuild of
-    a bronze table, whose batches come only from the source."""
-    rebuilt = runtime.rebuild.tables if runtime.rebuild else ()
-    bronze = map(BRONZE.path, runtime.bronze)
-    return "bronze" in runtime.layers and not any(path in rebuilt for path in bronze)
+def requests_for_now(layout: Layout, runtime: PipelineRuntime) -> tuple[Request, ...]:
+    """The requests that can be taken in now, the oldest first. A request waits that touches tables
+    of a source for which nothing may be decided (``PipelineRuntime.undecidable``), and the
+    rejection of an operation on a damaged table."""
+    if "bronze" not in runtime.layers:
+        return ()
+    waiting, held = waiting_requests(layout), runtime.damaged.held
+    loads = loads_of(runtime.control.refresh(), waiting)
+    return tuple(
+        request
+        for request in waiting
+        if runtime.undecidable.isdisjoint(sources_of(request, runtime.graph, loads))
+        and not (request.kind == REJECTION and _rejected_for(request) in held)
+    )
 
 
-def has_requests(layout: Layout, runtime: PipelineRuntime) -> bool:
-    """Whether there is a request that can be taken in now."""
-    return takes_requests(runtime) and bool(waiting_requests(layout))
+def sources_of(request: Request, graph: Graph, loads: Iterable[LoadRequest]) -> frozenset[str]:
+    """The declared sources whose tables a request touches. ``loads`` are those of the pipeline,
+    also those that are not decided yet."""
+    document = request.document
+    if request.kind == REPLAY:
+        return frozenset({ReplayDocument.of(request).source})
+    if request.kind == LOAD:
+        return frozenset({document["source"]})
+    if request.kind == LOAD_CHANGE:
+        return frozenset(each.source for each in loads if each.id == document["load"])
+    if request.kind == REJECTION:
+        touched: Collection[str] = (_rejected_for(request),)
+    else:
+        touched = operation_named(request.kind).touches(graph, document)
+    return frozenset(graph.source_of(path).name for path in touched if path in graph)
 
 
-def written_by_requests(layout: Layout) -> frozenset[str]:
-    """The sources whose bronze tables the waiting requests write."""
-    replays = (each for each in waiting_requests(layout) if each.kind == REPLAY)
+def _rejected_for(request: Request) -> str:
+    return GOLD.path(request.document["table"])
+
+
+def written_by(requests: Iterable[Request]) -> frozenset[str]:
+    """The sources whose bronze tables some requests write."""
+    replays = (each for each in requests if each.kind == REPLAY)
     return frozenset(ReplayDocument.of(each).source for each in replays)
 
 
@@ -48,17 +85,15 @@ def take_in_requests(
     say: Callable[[str], None],
     sources: Collection[str] | None = None,
 ) -> bool:
-    """Decide on the waiting requests; the next catch-up brings silver and gold up and carries the
+    """Decide on the requests for now; the next catch-up brings silver and gold up and carries the
     decisions out. The caller must hold the batch lock, and the locks of the bronze stages of
     ``sources``, or (None) no stream runs. Replays of other sources wait. Returns whether a request
     was taken in.
 
     Raises CommitRefusedError, FencedError or UnknownOperationError.
     """
-    if not takes_requests(runtime):
-        return False
     taken = False
-    for request in waiting_requests(layout):
+    for request in requests_for_now(layout, runtime):
         if request.kind == REPLAY:
             if sources is not None and ReplayDocument.of(request).source not in sources:
                 continue
@@ -171,15 +206,17 @@ def finish_replays(
     """Finish the replays that a driver has decided on before it was killed: carry them out, or
     leave out those that a person has taken back since. Called before the first batch of this
     driver, which would count as the batch of the replay. The publication of a rebuild of bronze
-    takes the replays out of force, so those into a rebuild wait for it."""
+    takes the replays out of force, so those into a rebuild wait for it, as those into a damaged
+    table do."""
     if "bronze" not in runtime.layers:
         return
-    rebuilt = runtime.rebuild.tables if runtime.rebuild else ()
-    decisions = runtime.control.refresh()
+    decisions, waits = runtime.control.refresh(), runtime.undecidable
     for source, stage in runtime.bronze.items():
+        if source in waits:
+            continue
         done = stage.refresh().operation
         for replay in decisions.replays_of(source):
-            if replay.number <= done or BRONZE.path(source) in rebuilt:
+            if replay.number <= done:
                 continue
             if replay.request and (request := find_request(layout, replay.request)):
                 say(_replay(layout, runtime, request, clock))

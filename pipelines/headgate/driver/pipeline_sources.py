@@ -36,12 +36,14 @@ def source_loops(
     check: Callable[[], None] = lambda: None,
     waits: Callable[[str, Outage], None] = lambda *_: None,
 ) -> dict[str, SourceLoop]:
-    """A loop for each source of a pipeline whose tables are open, by name. A source that does not
+    """A loop for each source of a pipeline whose tables are open, by name, but for those whose
+    bronze is damaged. A source that does not
     answer is tried again for ever, or with ``once`` for as long as its kind says. One of several
     sources that cannot be read is held; the only one raises its error."""
     pipeline, loops = runtime.pipeline, dict[str, SourceLoop]()
     holds = partial(is_of_the_source, spark, layout) if len(pipeline.sources) > 1 else never
-    for name, source in pipeline.sources.items():
+    for name in runtime.readable:
+        source = pipeline.sources[name]
         connector = connector_of(source)
         context = SourceContext(
             *(spark, pipeline.name, pipeline.file, source),

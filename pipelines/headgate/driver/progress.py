@@ -91,6 +91,8 @@ class JobProgress:
         progress.updated = _updated_before_crash(layout, job) or progress.since
         progress._take(runtime)
         progress._read = progress.read
+        held = runtime.held
+        progress._report({n: SourceReport(failure=each.failure) for n, each in held.items()})
         progress._write()
         return progress
 
@@ -225,22 +227,28 @@ class JobProgress:
 
     def _take(self, runtime: PipelineRuntime) -> None:
         graph = graph_of(runtime.pipeline)
-        tables = graph.of(BRONZE, SILVER, GOLD)
+        every = graph.of(BRONZE, SILVER, GOLD)
+        tables = [node for node in every if node.path not in runtime.damaged]
         self.totals = {n.path: dict(runtime.table(n.path).refresh().total) for n in tables}
         quarantined = Counter[str]()
-        for node in graph.of(SILVER):  # the same records are invalid for each silver table
+        for node in tables:  # the same records are invalid for each silver table
+            if node.kind != SILVER:
+                continue
             source, count = graph.source_of(node.path).name, self.totals[node.path]
             quarantined[source] = max(quarantined[source], count.get("quarantined", 0))
         for name in runtime.bronze:
+            self.sources.setdefault(name, SourceProgress())
+            if BRONZE.path(name) in runtime.damaged:
+                continue
             bronze = runtime.newest(BRONZE.path(name)).refresh()
             watermark = BronzePayload.of(bronze).watermark
             self.sources[name] = replace(
-                self.sources.get(name, SourceProgress()),
+                self.sources[name],
                 n=bronze.n,
                 watermark=None if watermark is None else time_of(watermark),
                 quarantined=quarantined[name],
             )
-        states = (runtime.table(node.path).state for node in graph.of(GOLD))
+        states = (runtime.table(node.path).state for node in tables if node.kind == GOLD)
         changes = [state.changed_at for state in states if state.changed_at is not None]
         self.changed = time_of(max(changes)) if changes else None
 

@@ -3,7 +3,7 @@ again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from headgate.lake.storage.places import parent
 
 if TYPE_CHECKING:
     from headgate.declaration.model import Pipeline, Source
+    from headgate.driver.damaged_tables import DamagedTables
     from headgate.lake.tables.agreement import States
     from headgate.lake.tables.decisions import Decisions
 
@@ -93,53 +94,66 @@ def require_definitions(
                 raise DefinitionChangedError(declared, path)
 
 
-def require_same_sources(declared: Pipeline, states: States) -> None:
-    """Raises DefinitionChangedError if there are bronze tables, and none of them is declared: the
-    sources have got other names."""
+def require_same_sources(declared: Pipeline, paths: Iterable[str]) -> None:
+    """Raises DefinitionChangedError if there are bronze tables among these, and none of them is
+    declared: the sources have got other names."""
     from headgate.driver.errors import DefinitionChangedError
 
-    bronze = [path for path in states if kind_of(path) == BRONZE]
+    bronze = [path for path in paths if kind_of(path) == BRONZE]
     if bronze and declared.definitions.keys().isdisjoint(bronze):
         raise DefinitionChangedError(declared, BRONZE.path(next(iter(declared.sources))))
 
 
-def require_tables(declared: Pipeline, layout: Layout) -> None:
+def require_tables(declared: Pipeline, layout: Layout) -> tuple[str, ...]:
     """Raises DefinitionChangedError if tables were created from another declaration, LogGapError or
     SavepointError if they are damaged or an incomplete copy, FileChangedError if a file has changed
     since it was recorded. Tables of an open reset or rebuild are not
-    checked: the driver completes these first."""
+    checked: the driver completes these first. Returns remarks about damage of one of several
+    sources: a driver goes on with the others."""
+    from headgate.driver.damaged_tables import DamagedTables
     from headgate.history.savepoints.clone import require_finished_clone
     from headgate.history.savepoints.resets import Resets
     from headgate.lake.tables.agreement import require_agreement, states_of
     from headgate.lake.tables.decisions import ControlTable
 
     require_finished_clone(layout)
-    states = states_of(layout, declared)
-    require_same_sources(declared, states)
+    damaged = DamagedTables(declared, LAYERS)
+    states = states_of(layout, declared, damaged.add)
+    require_same_sources(declared, (*states, *filter(damaged.__contains__, declared.definitions)))
     control = ControlTable.of(layout.storage, declared.name)
     resets = Resets(control)
 
     def awaits(path: str) -> bool:
         return resets.awaits_at(path, states[path][1].generation)
 
-    require_agreement(declared, states, awaits)
+    require_agreement(declared, states, awaits, damaged.add)
+    if any(map(awaits, states)):
+        damaged.require_none()
     require_definitions(declared, states, control.refresh(), awaits)
-    _require_unchanged(declared, layout, states)
+    _require_unchanged(declared, layout, states, damaged)
+    return damaged.remarks
 
 
 def require_unchanged(declared: Pipeline, layout: Layout, *, once: bool = False) -> None:
     """Raises FileChangedError if a file has changed since it was recorded, or has vanished before
     it was read. A run with ``once`` does not wait for a source that is away: then this raises
     SourceUnreachableError."""
+    from headgate.driver.damaged_tables import DamagedTables
     from headgate.lake.tables.agreement import states_of
 
-    states = states_of(layout, declared)
+    damaged = DamagedTables(declared, LAYERS)
+    states = states_of(layout, declared, damaged.add)
     if any(BRONZE.path(name) in states for name in declared.sources):
-        _require_unchanged(declared, layout, states, once=once)
+        _require_unchanged(declared, layout, states, damaged, once=once)
 
 
 def _require_unchanged(
-    declared: Pipeline, layout: Layout, states: States, *, once: bool = False
+    declared: Pipeline,
+    layout: Layout,
+    states: States,
+    damaged: DamagedTables,
+    *,
+    once: bool = False,
 ) -> None:
     from headgate.declaration.contracts.source import connector_of
     from headgate.flow.sources.deployed_source import DeployedSource
@@ -149,6 +163,8 @@ def _require_unchanged(
     def ask(source: Source) -> None:
         place = DeployedSource(layout.storage, declared.name, source)
         path = BRONZE.path(source.name)
+        if path in damaged.held:  # how far it was read is not known
+            return
         _, state = states.get(path, (0, State.empty(path)))
         connector_of(source).require_unchanged(place, BronzePayload.of(state).offsets)
 

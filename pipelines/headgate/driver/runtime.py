@@ -17,6 +17,7 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.driver.damaged_tables import DamagedTables
 from headgate.driver.errors import DefinitionChangedError, ResetAskedError
 from headgate.driver.source_hold import SourceHold
 from headgate.driver.stages import Stages
@@ -53,6 +54,8 @@ class PipelineRuntime:
         storage, name = layout.storage, pipeline.name
         self.pipeline, self.graph = pipeline, graph_of(pipeline)
         self.layers = tuple(layers)
+        self.damaged = DamagedTables(pipeline, layers)
+        self._held: dict[str, SourceHold] = {}
         self.kept = {
             source.name: connector_of(source).tables(DeployedSource(storage, name, source))
             for source in pipeline.sources.values()
@@ -90,11 +93,15 @@ class PipelineRuntime:
         return self._current[path]
 
     def create(self) -> None:
-        """Create the missing tables of every layer, empty. The first job that starts does this."""
+        """Create the missing tables of every layer, empty. The first job that starts does this. A
+        damaged table that has lost its log is not created again."""
         for shape in self.shapes():
-            shape.create(self._definition(shape.table))
+            if shape.table.name not in self.damaged:
+                shape.create(self._definition(shape.table))
         for publication in self.publications:
-            publication.create()
+            if publication.table.name not in self.damaged:
+                with self.damaged.found_in(publication.table.name):
+                    publication.create()
 
     def shapes(self) -> tuple[TableSchema, ...]:
         """The declared schema of every table."""
@@ -125,6 +132,7 @@ class PipelineRuntime:
             table
             for table in (shape.table for shape in self.shapes())
             if table.name not in rebuilt
+            and table.name not in self.damaged
             and table.refresh().definition != self._definition(table)
             and not self.resets.awaits(table)
         )
@@ -135,23 +143,34 @@ class PipelineRuntime:
 
     def open(self, epoch: int, now: datetime) -> None:
         """Fence every table of this job against older drivers, check that the logs are complete,
-        and finish an interrupted reset. Call this before any stage runs.
+        and finish an interrupted reset. Call this before any stage runs. Damaged tables are left
+        as they are.
 
         Raises FencedError, LogGapError.
         """
         self.create()
         for table in self.owned():
-            table.fence(epoch)
-            table.require_intact()
+            with self.damaged.found_in(table.name):
+                table.fence(epoch)
+                table.require_intact()
+        if self.damaged and any(map(self.resets.awaits, self.owned())):
+            self.damaged.require_none()
         self._reset(now)
+
+    def hold_damaged(self, now: datetime) -> None:
+        """Hold the sources whose tables were found damaged, from ``now`` on."""
+        self._held = {n: SourceHold(error, now) for n, error in self.damaged.errors.items()}
+        self._declared.leave_out(self.damaged.held)
+        self.publications = tuple(
+            stage for stage in self.publications if stage.table.name not in self.damaged.held
+        )
 
     def _reset(self, now: datetime) -> None:
         """Finish a reset of this job's tables. The generation is read first, so a later reset ends
         the job."""
         self._generation = self.resets.generation
         self.resets.carry_out(self.owned(), now)
-        followed = self.graph.read_by(self.layers)
-        self._waits_for = frozenset(node.path for node in followed)
+        self._waits_for = frozenset(table.name for table in self._followed())
 
     def begin(self, rebuild: Rebuild, epoch: int) -> None:
         """Begin or continue to rebuild some tables beside the current ones."""
@@ -192,13 +211,15 @@ class PipelineRuntime:
         gate = partial(gate_of, self._spark, self._layout, is_visible=is_visible)
         places = table, self.graph, self.pipeline.sources
         control = ControlTable.of(self._layout.storage, self.pipeline.name)
-        return Stages(
+        stages = Stages(
             *(self._spark, *places, silver, gold, gate),
             replaced=replaced,
             layout=self._layout,
             control=control,
             anew=anew,
         )
+        stages.leave_out(self.damaged.held)
+        return stages
 
     def newest(self, path: str) -> Table:
         """The table that this job continues: the rebuild, if there is one."""
@@ -217,7 +238,7 @@ class PipelineRuntime:
         made_as = {
             path: table.refresh().definition
             for path, table in self._current.items()
-            if path not in not_updated
+            if path not in not_updated and path not in self.damaged
         }
 
         def is_as_made(pipeline: Pipeline, path: str) -> bool:
@@ -243,18 +264,41 @@ class PipelineRuntime:
         return self._stages(self.table, silver.values(), gold.values(), replaced=rebuild.tables)
 
     def owned(self) -> tuple[Table, ...]:
-        """The current tables that this job writes. Each side table comes before the table that
-        counts its rows."""
-        return tuple(self._written.values())
+        """The current tables that this job writes, without damaged ones. Each side table comes
+        before the table that counts its rows."""
+        return tuple(t for path, t in self._written.items() if path not in self.damaged)
 
     def upstream(self) -> tuple[Table, ...]:
         """Separate readers of the upstream tables that other jobs write."""
+        return tuple(table.reader() for table in self._followed())
+
+    def _followed(self) -> Iterator[Table]:
+        """The tables of other jobs that this job follows, without damaged ones."""
         followed = self.graph.read_by(self.layers)
-        return tuple(self.table(node.path).reader() for node in followed)
+        return (self.table(node.path) for node in followed if node.path not in self.damaged)
 
     def position(self) -> Position:
-        """The position of every source now. Call it inside of ``decide``, or on one thread."""
-        return position_of(self._bronze)
+        """The position of every source now, without those whose bronze is damaged. Call it inside
+        of ``decide``, or on one thread."""
+        return position_of({s: self._bronze[s] for s in self.readable})
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The sources whose bronze tables are not held because of damage."""
+        return tuple(s for s in self.bronze if BRONZE.path(s) not in self.damaged.held)
+
+    @property
+    def reread(self) -> frozenset[str]:
+        """The sources that are read again from the beginning, for a rebuild of their bronze."""
+        rebuilt = self.rebuild.tables if self.rebuild else ()
+        return frozenset(s for s in self.bronze if BRONZE.path(s) in rebuilt)
+
+    @property
+    def undecidable(self) -> frozenset[str]:
+        """The sources for whose tables nothing may be decided now. What is decided during a rebuild
+        of bronze has a place among batches that the publication removes, so it would be lost for
+        the tables of the source. While bronze is damaged, there is no place."""
+        return self.reread | (self.bronze.keys() - set(self.readable))
 
     def decide(self, decide: Callable[[Position], Decided]) -> Decided:
         """Call ``decide`` with the position of every source. Until it returns, this process, which
@@ -298,7 +342,10 @@ class PipelineRuntime:
 
     @property
     def held(self) -> dict[str, SourceHold]:
-        """The sources whose silver or gold tables cannot go on, by name. Any thread may read it."""
+        """The sources some of whose tables cannot go on, by name. Any thread may read it."""
+        return self._held_by_stages() | self._held
+
+    def _held_by_stages(self) -> dict[str, SourceHold]:
         rebuilt = self._rebuilt
         return (rebuilt.held if rebuilt else {}) | self.stages.held
 
@@ -314,7 +361,7 @@ class PipelineRuntime:
         may have been published after the restore. A source that is held may miss just the batches
         that the reset has discarded.
         """
-        if self.held or not all(
+        if self._held_by_stages() or not all(
             each.is_publication for each in self.resets.after(self._generation)
         ):
             raise ResetAskedError(self.pipeline)
@@ -334,6 +381,8 @@ class PipelineRuntime:
         if "bronze" not in self.layers:
             return False
         rebuild = self.rebuild
+        if not self.damaged.held.isdisjoint(rebuild.tables):
+            return False
 
         def publish(position: Position) -> bool:
             place = self._layout, self.pipeline, rebuild, self.control

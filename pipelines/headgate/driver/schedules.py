@@ -17,7 +17,7 @@ from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import GoldTable, LateSchedule, Pipeline, SavepointSchedule
 from headgate.declaration.names import REPLAYED
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, joined_messages
 from headgate.flow.operations.late_replay import replay_document
 from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import create_savepoint, prune_savepoints, savepoints
@@ -118,13 +118,13 @@ class ScheduledLateReplays:
         if not self._scheduled or is_early:
             return
         self._next = now + CHECK_EVERY
-        try:
-            for each in self._scheduled:
+        troubles = list[str]()
+        for each in self._scheduled:
+            try:
                 self._ask(each, now)
-        except (HeadgateError, OSError) as error:
-            self.trouble = f"no replay of late rows at {now:%F %T}Z: {error}"
-        else:
-            self.trouble = None
+            except (HeadgateError, OSError) as error:
+                troubles.append(f"no replay of late rows at {now:%F %T}Z: {error}")
+        self.trouble = joined_messages(troubles)
 
     def _ask(self, table: _Scheduled, now: datetime) -> None:
         source = self._graph.source_of(GOLD.path(table.declared.name)).name

@@ -29,7 +29,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.errors import DamagedFileError, HeldError, LogGapError
 from headgate.lake.tables.staging import side_by_side
-from headgate.lake.tables.table import TableOf
+from headgate.lake.tables.table import Table, TableOf
 
 HELD = (RuleStopsError, DamagedFileError, LogGapError)
 """Errors that concern the tables of one source alone, and that a restart does not mend."""
@@ -43,7 +43,7 @@ class Stages:
     rebuilt: no operation has a place in it. ``control`` is a reader of this object alone.
 
     With several sources, an error of ``HELD`` holds the stage that has raised it, until a new
-    driver starts. The other stages go on.
+    driver starts. The other stages go on, apart from those that are left out.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Stages:
         self._replaced, self._layout, self._anew = replaced, layout, anew
         self._control = control
         self._damaged: dict[str, str] = {}
+        self._left_out: frozenset[str] = frozenset()
         self._held: dict[str, tuple[str, SourceHold]] = {}  # by stage, with its source
         declared, self._graph = tuple(silver), graph
         self.bronze = {name: table(BRONZE.path(name)).reader() for name in sources}
@@ -75,6 +76,13 @@ class Stages:
         for each in gold:
             self.gold[each.name] = gold_stage_of(spark, table, each)
             self._gates[each.name] = gate_of(each, table)
+
+    def leave_out(self, tables: Collection[str]) -> None:
+        """Let the stages alone that write some tables, by their paths: they are held."""
+        self._left_out = frozenset(tables)
+
+    def _is_left_out(self, *stage: Table) -> bool:
+        return any(table.name in self._left_out for table in stage)
 
     @property
     def trouble(self) -> str | None:
@@ -112,12 +120,14 @@ class Stages:
         level = True
         if "silver" in layers:
             for bronze in self.bronze.values():
-                bronze.refresh()
+                if not self._is_left_out(bronze):
+                    bronze.refresh()
             # Read the decisions after the positions, so that none that lies before them is missed.
             if self._control.refresh().generation != generation:
                 return False
-            for name in self.silver:
-                if self.bronze[name].name in waits_for:
+            for name, silver in self.silver.items():
+                waits = self.bronze[name].name in waits_for
+                if waits or self._is_left_out(*silver.silver.values()):
                     level = False
                     continue
                 how = name, now, partial(self._catch_up_silver, name, now, most_steps)
@@ -158,7 +168,12 @@ class Stages:
         generation: int,
     ) -> bool:
         """Returns whether all gold tables are up to date."""
-        ready = {n: gold for n, gold in self.gold.items() if gold.silver.name not in waits_for}
+        ready = {
+            name: gold
+            for name, gold in self.gold.items()
+            if gold.silver.name not in waits_for
+            and not self._is_left_out(*(place.table for place in gold.places))
+        }
         upto = {name: gold.silver.refresh().n for name, gold in ready.items()}
         # Read the decisions after silver, so that none that silver has passed is missed.
         if self._control.refresh().generation != generation:

@@ -13,10 +13,9 @@ from headgate.driver.job_input import UpstreamTables
 from headgate.driver.loading import PATIENCE, Loading
 from headgate.driver.maintaining import Maintaining
 from headgate.driver.operating import (
-    has_requests,
+    requests_for_now,
     take_in_requests,
-    takes_requests,
-    written_by_requests,
+    written_by,
 )
 from headgate.driver.outages import OutageLines
 from headgate.driver.pipeline_sources import source_loops
@@ -126,6 +125,7 @@ class StreamSupervisor:
         maintaining = Maintaining(
             *(run.layout, run.task.pipeline, run.job, run.runtime.owned()),
             *(self._turn_of, run.epoch, run.clock),
+            run.runtime.damaged.require_none,
         )
         checked = time.monotonic()
         while all(stream.is_active for stream in self.streams):
@@ -187,12 +187,13 @@ class StreamSupervisor:
             raise joined_error(failed, self._run.runtime.pipeline.sources)
 
     def _is_done(self) -> bool:
-        """Whether a run with ``once`` may end. While bronze is rebuilt, loads and requests wait. So
-        the rebuild is published first; otherwise gold would lack the history until the next run."""
+        """Whether a run with ``once`` may end. While bronze is rebuilt, its loads and requests
+        wait. So the rebuild is published first; otherwise gold would lack the history until the
+        next run."""
         run = self._run
         if not all(stream.is_done for stream in self.streams):
             return False
-        if run.writes_bronze and not takes_requests(run.runtime):
+        if run.runtime.reread:
             with run.control.batch_lock.between_batches():
                 run.catch_up.run()
         if self._loading.is_open():
@@ -227,8 +228,10 @@ class StreamSupervisor:
             run.report(run.progress)
 
     def _reports(self) -> dict[str, SourceReport]:
-        found = [stream.input.reports() for stream in self.streams]
-        return self._with_holds({n: report for reports in found for n, report in reports.items()})
+        reports = {name: SourceReport() for name in self._run.runtime.held}
+        for stream in self.streams:
+            reports.update(stream.input.reports())
+        return self._with_holds(reports)
 
     def _with_holds(self, reports: Mapping[str, SourceReport]) -> dict[str, SourceReport]:
         """What is known of sources, and why their tables cannot go on."""
@@ -248,9 +251,9 @@ class StreamSupervisor:
         this waits for no batch, which may take long to fail. If a source that replays write is not
         free, other requests do not wait for it."""
         run = self._run
-        if not has_requests(run.layout, run.runtime):
+        if not (requests := requests_for_now(run.layout, run.runtime)):
             return
-        for sources in (written_by_requests(run.layout), frozenset[str]()):
+        for sources in (written_by(requests), frozenset[str]()):
             with self._between_batches(sources) as is_free:
                 if not is_free:
                     continue

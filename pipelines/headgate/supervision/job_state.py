@@ -109,8 +109,9 @@ class JobState:
 
     @property
     def has_reached_sources(self) -> bool:
-        """Its sources have answered, so it can plan their first batches."""
-        return self.is_open and all(s.backlog is not None for s in self.sources.values())
+        """Its sources have answered, so it can plan their first batches, or wait for a person."""
+        unreached = (s for s in self.sources.values() if s.backlog is None)
+        return self.is_open and all(source.failure is not None for source in unreached)
 
     @property
     def reads_all_sources(self) -> bool:

@@ -14,6 +14,8 @@ import pytest
 
 from headgate.declaration.graph import graph_of
 from headgate.declaration.load import load
+from headgate.driver.damaged_tables import DamagedTables
+from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
@@ -75,6 +77,9 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
         table=made.__getitem__,
         newest=made.__getitem__,
         held={},
+        damaged=DamagedTables(pipeline, LAYERS),
+        reread=frozenset(),
+        undecidable=frozenset(),
     )
     refreshed: Counter[str] = Counter()
     refresh = Table.refresh

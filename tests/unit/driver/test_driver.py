@@ -107,7 +107,7 @@ def test_a_stop_ends_the_wait_for_sinks(
     """Also the stop request of another process, which is a document."""
     monkeypatch.setattr(stream, "run_batches", lambda _: None)
     monkeypatch.setattr(module, "take_in_requests", lambda *_: None)
-    tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
+    tables.runtime.layers = LAYERS
     tables.runtime.stages = SimpleNamespace(trouble="gold/hours is damaged")
     task = Task(tables.runtime.pipeline, str(tmp_path), once=True)
     driver, asked, said = Driver(task), list[bool](), list[str]()
@@ -143,7 +143,7 @@ def test_a_run_that_only_catches_up_reports_what_the_tables_have_then(
 ) -> None:
     """A driver has died between bronze and gold, and this one has nothing else to do."""
     tables.commit("bronze/b", n=3, total={"read": 60})
-    tables.runtime.layers, tables.runtime.rebuild = LAYERS, None
+    tables.runtime.layers = LAYERS
     tables.runtime.stages = SimpleNamespace(trouble=None)
     progress = JobProgress.begin(tables.runtime.pipeline, tables.layout, "fused", 1, tables.runtime)
     lines: list[str] = []
@@ -176,12 +176,13 @@ def test_what_was_asked_is_taken_in_once_a_rebuild_of_bronze_is_published(
     """For example, an upgrade ends early, and `late replay` starts a driver that publishes the
     rebuild. That driver then also reads the loads again."""
     done, runtime = list[str](), tables.runtime
-    runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
+    runtime.layers, runtime.reread = LAYERS, frozenset({"b"})
+    runtime.undecidable = runtime.reread
     runtime.decide_operation = lambda name, *_: done.append(name)
 
     def catch_up(_: datetime) -> None:
         done.append("a catch-up")
-        runtime.rebuild = None
+        runtime.reread = runtime.undecidable = frozenset()
 
     runtime.catch_up = catch_up
     send_request(tables.layout, "drain", {}, datetime.now(UTC))

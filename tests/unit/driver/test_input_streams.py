@@ -137,7 +137,7 @@ class Bench:
         runtime.pipeline = SimpleNamespace(
             name="p", sources={"a": 1, "b": 1}, savepoints=None, gold={}, definitions=()
         )
-        runtime.rebuild, runtime.layers, runtime.owned = None, (), lambda: ()
+        runtime.layers, runtime.owned = (), lambda: ()
         runtime.stages = SimpleNamespace(trouble=None)
         runtime.bronze = {"a": 1, "b": 1}
         self.run: Any = SimpleNamespace(

@@ -15,11 +15,14 @@ from headgate.driver.lease import (
     LeaseHeldError,
     Leases,
     TablesInUseError,
+    highest_readable_epoch,
     highest_table_epoch,
 )
 from headgate.lake.control.ownership import LAYERS, lease_path
 from headgate.lake.storage.documents import Document, read_document, write_document
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.log import entry_path
 from headgate.lake.tables.table import Table
 from tests.unit.driver.conftest import Tables
 
@@ -40,6 +43,17 @@ def test_a_folder_without_a_log_is_no_table(tmp_path: Path) -> None:
     layout = Layout.of(str(tmp_path), "p")
     layout.storage.make_folder("bronze/b/_delta_log")
     assert highest_table_epoch(layout, "p") == 0
+
+
+def test_a_damaged_table_does_not_keep_a_driver_from_its_lease(tables: Tables) -> None:
+    """The driver holds the source of the table. A repair or a restore needs all tables."""
+    Table(tables.layout.storage, "gold/two", pipeline="p").fence(41)
+    damaged = Table(tables.layout.storage, "gold/one", pipeline="p")
+    damaged.fence(42)
+    damaged.log.remove(entry_path(0))
+    assert highest_readable_epoch(tables.layout, "p") == 41
+    with pytest.raises(LogGapError):
+        highest_table_epoch(tables.layout, "p")
 
 
 def test_a_frozen_process_in_the_lock_is_told_of(

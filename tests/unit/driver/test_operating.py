@@ -15,14 +15,17 @@ import pytest
 from headgate.driver.operating import finish_replays, take_in_requests
 from headgate.driver.task import RebuildRequest
 from headgate.flow.operations.carrying_out import REJECTION
+from headgate.flow.sources.loading import LoadPlan
+from headgate.history.loads.requests import LoadRequest, loads_of
 from headgate.history.replay.requests import ReplayDocument, request_replay
+from headgate.insight.ledger.by_id import by_id
 from headgate.lake.control.requests import (
     Request,
     remove_request,
     send_request,
     waiting_requests,
 )
-from headgate.lake.tables.decisions import REPLAY
+from headgate.lake.tables.decisions import LOAD, LOAD_CHANGE, REPLAY
 from tests.support.fake_stages import ArrowBronze, Record, without_spark
 from tests.support.lake import Lake, declared
 from tests.support.several_sources import TWO, ingest, land
@@ -173,3 +176,46 @@ def test_the_rejection_for_a_table_that_is_not_declared_any_more_is_dropped(lake
     send_request(lake.layout, REJECTION, document, lake.clock())
     take_in(lake)
     assert not is_requested(lake)
+
+
+def test_requests_wait_only_for_the_bronze_that_is_rebuilt(lake: Lake) -> None:
+    """What is decided about the tables of that source meanwhile would be lost: the publication of
+    the rebuild takes it out of force."""
+    lake.anew = RebuildRequest(tables=("bronze/clicks",))
+    lake.start()
+    lake.anew = RebuildRequest()
+    now = lake.clock()
+    load = LoadRequest("load", "clicks", LoadPlan({}, {"0": 1}, "a test", "bytes"), "why", now)
+    send_request(lake.layout, LOAD, load.document(), now, load.id)
+    pause = {"load": load.id, "changes": {"wish": "paused"}}
+    send_request(lake.layout, LOAD_CHANGE, pause, lake.clock())
+    send_request(lake.layout, "drain", {}, lake.clock())
+    everything: dict[str, Any] = {"from": None, "to": None, "keys": {}}
+    for name in ("clicks", "orders"):
+        replay = {"table": f"{name}_per_minute", **everything}
+        send_request(lake.layout, "late_replay", replay, lake.clock())
+        said = {"by": "a", "reason": "b", "at": now.isoformat()}
+        rejection = {"table": f"{name}_per_minute", "operation": 9, "generation": 0, **said}
+        send_request(lake.layout, REJECTION, rejection, lake.clock())
+    ask(lake)
+    take_in(lake)
+    waiting = [(each.kind, each.document.get("table")) for each in waiting_requests(lake.layout)]
+    of_clicks = [("late_replay", "clicks_per_minute"), (REJECTION, "clicks_per_minute")]
+    assert waiting == [(LOAD, None), (LOAD_CHANGE, None), ("drain", None), *of_clicks]
+    lake.catch_up()
+    assert lake.runtime.table("gold/orders_per_minute").refresh().operation > 0
+    lake.list_new("clicks")
+    lake.ingest(source="clicks")
+    for _ in range(2):
+        lake.catch_up()
+    assert lake.runtime.rebuild is None
+    take_in(lake)
+    assert not is_requested(lake)
+    lake.catch_up()
+    first, drain, last = (each.number for each in lake.operations("orders"))
+    assert [each.number for each in lake.operations("clicks")] == [drain, last]
+    assert lake.runtime.table("gold/orders_per_minute").refresh().operation == drain > first
+    assert lake.runtime.table("gold/clicks_per_minute").refresh().operation == last
+    (load_,) = loads_of(lake.decisions())
+    assert (load_.source, load_.wish) == ("clicks", "paused")
+    assert by_id(lake.layout, lake.pipeline).findings == ()

@@ -26,6 +26,7 @@ from tests.support.loads import begin_load
 from tests.support.reported import of_b
 from tests.unit.driver.conftest import Tables
 
+REREAD = frozenset({"b"})
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
@@ -40,7 +41,7 @@ class Running:
 
     def __post_init__(self) -> None:
         runtime = self.tables.runtime
-        runtime.layers, runtime.rebuild = LAYERS, SimpleNamespace(tables={"bronze/b": "digest"})
+        runtime.layers, runtime.reread, runtime.undecidable = LAYERS, REREAD, REREAD
         runtime.decide_operation = lambda name, *_: self.done.append(name)
         progress = SimpleNamespace(batch_done=lambda *_: None)
         run: Any = SimpleNamespace(
@@ -62,7 +63,11 @@ class Running:
     def catch_up(self, *, one_step: bool = False) -> None:
         self.done.append("a step" if one_step else "a catch-up")
         if not self.is_held:
-            self.tables.runtime.rebuild = None
+            self.publish()
+
+    def publish(self) -> None:
+        runtime = self.tables.runtime
+        runtime.reread = runtime.undecidable = frozenset()
 
     def is_done(self, *, processed: bool = True) -> bool:
         self.supervisor.streams = [stream_of(is_done=processed)]
@@ -112,7 +117,7 @@ def test_what_people_asked_for_during_a_rebuild_of_bronze_is_taken_in(
 ) -> None:
     """The last batch may have published the rebuild."""
     if is_published:
-        running.tables.runtime.rebuild = None
+        running.publish()
     send_request(running.tables.layout, "drain", {}, NOW)
     assert running.is_done()
     assert waiting_requests(running.tables.layout) == ()
@@ -153,7 +158,7 @@ def test_requests_wait_for_no_batch_that_an_outage_delays(running: Running) -> N
     """Otherwise the supervising thread would hang as long as the batch, and hear no stop. Only
     replays write bronze, so the others do not wait for the source."""
     run: Any = running.supervisor._run
-    running.tables.runtime.rebuild = None
+    running.publish()
     document = ReplayDocument("b", 0, 0, 1, "a test")
     layout = running.tables.layout
     asked = request_replay(layout, "r1", document, pa.table({"value": [b""]}), NOW)

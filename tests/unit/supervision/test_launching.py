@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from headgate.lake.control.driver_reports import SourceFailure, SourceProgress
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
 from headgate.supervision.job_state import JobState, probe
@@ -80,6 +82,9 @@ tell()
     assert launches(driver(layout, None, then)).waits_for is None
     (job,) = probe(layout, datetime.now(UTC))
     assert job.has_reached_sources
+    failure = SourceFailure("a table is damaged", "repair it", datetime.now(UTC))
+    for one, is_reached in ((SourceProgress(), False), (SourceProgress(failure=failure), True)):
+        assert replace(job, sources=job.sources | {"other": one}).has_reached_sources is is_reached
 
 
 @pytest.mark.slow

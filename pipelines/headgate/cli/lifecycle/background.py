@@ -27,10 +27,10 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import respond
 from headgate.cli.screen import Say, waiting
-from headgate.cli.startable import check_startable, make_root
+from headgate.cli.startable import check_startable, check_tables, make_root
 from headgate.commands import pipeline_command, rendered
 from headgate.declaration.model import Pipeline
-from headgate.driver.refusing import require_free, require_tables
+from headgate.driver.refusing import require_free
 from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.storage.layout import Layout
 from headgate.supervision import local
@@ -58,7 +58,7 @@ def start(
         if from_savepoint is not None:
             say(f"restoring savepoint {from_savepoint}")
             go_back(declared, layout, from_savepoint)
-        require_tables(declared, layout)  # what a restore resets is not checked
+        check_tables(declared, layout)  # what a restore resets is not checked
         options = ["--take-over"] * take_over + ["--accept-gap"] * accept_gap
         pid = _start(declared, layout, root, say, [*options, *options_of(log_format, os.environ)])
     _started(declared, pid, json)
@@ -105,7 +105,7 @@ def restart(
     declared, layout = declaration.opened(pipeline, root)
     # Everything that would keep the pipeline from starting is checked before it is stopped.
     _require_startable(declared, layout, accept_gap)
-    require_tables(declared, layout)
+    check_tables(declared, layout)
     with waiting(_stopping(now)) as say:
         with stopping_for_a_start(declared):
             _stop(layout, now)

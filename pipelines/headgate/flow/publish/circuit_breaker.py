@@ -40,19 +40,20 @@ def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -
 
 class Breaker:
     """The circuit breaker of a pipeline. It keeps its own readers of the tables open, because a
-    driver checks it before each publication."""
+    driver checks it before each publication. The tables of sources in ``without`` are not read."""
 
-    def __init__(self, layout: Layout, pipeline: Pipeline) -> None:
+    def __init__(self, layout: Layout, pipeline: Pipeline, without: Collection[str] = ()) -> None:
         table = partial(Table, layout.storage, pipeline=pipeline.name)
-        self._declared = pipeline.circuit_breaker
-        self._bronze = {name: table(BRONZE.path(name)) for name in pipeline.sources}
+        self._has_several = len(pipeline.sources) > 1
+        self._declared, sources = pipeline.circuit_breaker, pipeline.sources.keys() - {*without}
+        self._bronze = {n: table(BRONZE.path(n)) for n in pipeline.sources if n in sources}
         self._silver = {
             source: {
                 name: table(SILVER.path(name))
                 for name, silver in pipeline.silver.items()
                 if silver.source == source
             }
-            for source in pipeline.sources
+            for source in self._bronze
         }
         self._found: tuple[Sequence[int | None], str | None] | None = None
 
@@ -80,7 +81,7 @@ class Breaker:
             name: _counts(table, own[-1], asked_for) for name, table in self._silver[source].items()
         }
         why = why_open(declared, read, silver)
-        return f"{source}: {why}" if why and len(self._bronze) > 1 else why
+        return f"{source}: {why}" if why and self._has_several else why
 
 
 def _version(table: Table) -> int | None:

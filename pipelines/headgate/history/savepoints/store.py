@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headgate.commands import pipeline_command
@@ -16,7 +16,8 @@ from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.verify import passed_over, verify_savepoint
 from headgate.lake.storage.documents import ids_in, read_document, write_document
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.decisions import ControlTable
+from headgate.lake.tables.agreement import States, require_agreement
+from headgate.lake.tables.decisions import DECISIONS, ControlTable
 from headgate.lake.tables.snapshot import ConsistentSnapshot, snapshot
 
 LATEST = "latest"
@@ -38,14 +39,23 @@ def create_savepoint(
     """Take a savepoint of a pipeline, running or not. A running driver does not wait for it.
 
     Raises HeadgateError if there are no tables, ResetOpenError if a reset or rebuild of some of
-    them is not finished, LogGapError if a log is damaged.
+    them is not finished, LogGapError if a log is damaged, also if its end is missing: stages could
+    not go on from such a savepoint.
     """
     at = settled_snapshot(layout, pipeline)
+    require_agreement(pipeline, _states_of(at))
     definitions = {path: position.state.definition for path, position in at.tables.items()}
     declared = declaration_of(layout, pipeline, definitions)
     savepoint = Savepoint.of(at, pipeline.name, declared, now, note=note)
     write_document(layout.storage, Layout.savepoint(savepoint.id), savepoint.document())
     return savepoint
+
+
+def _states_of(at: ConsistentSnapshot) -> States:
+    """The decisions are those after all tables were read: no table has carried out a later one."""
+    states = {path: (position.version, position.state) for path, position in at.tables.items()}
+    version, state = states[DECISIONS]
+    return states | {DECISIONS: (version, replace(state, n=at.decisions.last))}
 
 
 def settled_snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:

@@ -36,25 +36,40 @@ States = Mapping[str, tuple[int, State]]
 """Log version and state of each table, by its path."""
 
 
-def states_of(layout: Layout, pipeline: Pipeline) -> States:
+Damaged = Callable[[str, LogGapError], None]
+"""Called with the path of a damaged table, and the error."""
+
+
+def raise_damage(_: str, error: LogGapError) -> None:
+    raise error
+
+
+def states_of(layout: Layout, pipeline: Pipeline, damaged: Damaged = raise_damage) -> States:
     """Read the position of every table, downstream tables first. A running driver updates them in
-    the opposite order, so no table is seen ahead of its upstream. Raises LogGapError."""
+    the opposite order, so no table is seen ahead of its upstream. ``damaged`` is called for a table
+    whose position cannot be read; if it returns, the table is left out."""
     found = {}
     for table in tables_of(layout, pipeline.name):
-        state = table.refresh()
-        found[table.name] = table.version, state
+        try:
+            state = table.refresh()
+        except LogGapError as error:
+            damaged(table.name, error)
+        else:
+            found[table.name] = table.version, state
     return found
 
 
 def require_agreement(
-    pipeline: Pipeline, states: States, awaits: Callable[[str], bool] = lambda _: False
+    pipeline: Pipeline,
+    states: States,
+    awaits: Callable[[str], bool] = lambda _: False,
+    damaged: Damaged = raise_damage,
 ) -> None:
-    """Raises LogGapError if logs are truncated. ``awaits`` tells whether a table awaits a reset."""
+    """Call ``damaged`` for each table whose log is truncated. ``awaits`` tells whether a table
+    awaits a reset."""
     for found in disagreements(pipeline, states, frozenset(filter(awaits, states))):
-        raise LogGapError(
-            f"{found.table}: the end of its log is missing: {found.what}",
-            remedy=f"see what that means: {SEE_DAMAGE}",
-        )
+        what = f"{found.table}: the end of its log is missing: {found.what}"
+        damaged(found.table, LogGapError(what, remedy=f"see what that means: {SEE_DAMAGE}"))
 
 
 def disagreements(

@@ -9,6 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from headgate.declaration.graph import graph_of
+from headgate.driver.damaged_tables import DamagedTables
 from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.stages import Stages
 from headgate.errors import HeadgateError
@@ -127,13 +128,15 @@ def job_of_silver(lake: Lake) -> PipelineRuntime:
     job: Any = PipelineRuntime.__new__(PipelineRuntime)
     stages: Any = Stages.__new__(Stages)
     stages.bronze, stages.gold = {"events": own[BRONZE].reader()}, {}
-    silver = SimpleNamespace(catch_up=lambda *_: None, has_processed=lambda _: True)
+    silver = SimpleNamespace(catch_up=lambda *_: None, has_processed=lambda _: True, silver={})
     stages.silver = {"events": silver}
     job.layers, job.publications, job.kept = ("silver",), (), {}
     job.pipeline, job.graph = lake.pipeline, graph_of(lake.pipeline)
-    job.rebuild = job._rebuilt = None
+    job.rebuild, job._rebuilt, job._held = None, None, {}
+    job.damaged = DamagedTables(lake.pipeline, job.layers)
     stages._graph = job.graph
     stages._control, stages._anew, stages._held = control(lake), frozenset(), {}
+    stages._left_out = frozenset()
     job.control, job.resets = control(lake), resets(lake)
     job._current, job.stages = own, stages
     job._written = {path: own[path] for path in (QUARANTINE, SILVER)}

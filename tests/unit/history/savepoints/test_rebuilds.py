@@ -26,7 +26,7 @@ from headgate.history.savepoints.rebuilds import (
 )
 from headgate.history.savepoints.resets import ResetTarget
 from headgate.history.savepoints.restore import restore_savepoint
-from headgate.history.savepoints.store import create_savepoint
+from headgate.history.savepoints.store import settled_snapshot
 from headgate.lake.tables.errors import FencedError, LogGapError
 from headgate.lake.tables.history import batches
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -243,7 +243,7 @@ def test_whoever_opens_the_tables_next_ends_what_was_asked_for(lake: Lake) -> No
     job.carry_out(seen.values(), NOW)
     assert {seen[path].refresh().total["rows"] for path in BUILT} == {7}
     assert begun_rebuild(control(lake).refresh()) is None
-    assert create_savepoint(lake.layout, lake.pipeline, NOW).sources["events"].n == 2
+    assert settled_snapshot(lake.layout, lake.pipeline).bronze["events"].n == 2
 
 
 def test_a_job_that_runs_takes_it_over(lake: Lake) -> None:
