@@ -16,6 +16,7 @@ from headgate.driver.lease import LeaseHeldError
 from headgate.flow.sources.files.micro_batches import FilesMicroBatches, FilesRange, sequence_of
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.setup.broker import running
+from tests.oracle import Closing
 from tests.recovery.test_kafka import of_the_past
 from tests.recovery.test_kills import IN_OPERATIONS
 from tests.support.damage import has_checkpoint, spoil_checkpoint
@@ -30,7 +31,9 @@ from tests.support.rounds import IN_FULL, ROUNDS, in_full
 
 pytestmark = [pytest.mark.recovery, pytest.mark.spark]
 
-TABLES = {"files": 1, "bronze": 1, "quarantine": 1, "silver": 2, "late": 2, "gold": 2}
+TABLES = dict.fromkeys(("files", "bronze", "quarantine", "rejected"), 1) | dict.fromkeys(
+    ("silver", "late", "gold"), 2
+)
 """How many tables of a kind each source has."""
 
 
@@ -44,7 +47,7 @@ def everywhere(sources: int) -> Iterator[str]:
         fences = sources * tables
         if kind != "files":
             yield f"{kind}.staged"
-        if kind in ("silver", "gold"):
+        if kind in ("rejected", "silver", "gold"):
             yield f"{kind}.staged:{fences}"
         # Not every batch has refused records, or late rows for each table.
         most = 2 if kind in ("quarantine", "late") else fences
@@ -55,8 +58,8 @@ def everywhere(sources: int) -> Iterator[str]:
     yield "bronze.ingested:2"
 
 
-SOME = ("bronze.committed:4", "late.committed:6")
-"""Both sources are in bronze; gold lacks a table whose side table has the batch."""
+SOME = ("bronze.committed:4", "rejected.committed:3", "late.committed:6")
+"""Both sources are in bronze; silver, then gold lacks a table whose side table has the batch."""
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(3, marks=in_full)])
@@ -115,13 +118,14 @@ def test_killed_at_every_step_of_an_operation(
     first, *others = market.sources
     market.deliver(2, first)
     market.deliver(1, *others)
+    drained = {name: [Closing(source.position)] for name, source in market.sources.items()}
     options: tuple[str, ...] = ("--drain",)
     for failpoint in places:
         market.run(*options, failpoint=failpoint)
         market.deliver(1)
         options = ()
     run_here(spark, market.task)
-    market.is_right([{first: 2} | dict.fromkeys(others, 1)])
+    market.is_right(drained)
 
 
 @in_full

@@ -22,8 +22,6 @@ from headgate.driver.progress import JobProgress
 from headgate.driver.task import Task
 from headgate.errors import HeadgateError
 from headgate.flow.sources.errors import SourceError
-from headgate.insight.ledger.balance import balance
-from headgate.insight.ledger.by_id import by_id
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import probe
@@ -31,7 +29,6 @@ from tests.oracle import derive
 from tests.support.driver_here import sharing
 from tests.support.engine import Engine
 from tests.support.events import readings
-from tests.support.failing import dying
 from tests.support.landing import Landing, split
 from tests.support.readings import files_key, rules
 from tests.support.several_readings import declare_several, tables_of
@@ -140,50 +137,6 @@ def test_a_rule_that_stops_one_source_holds_no_other(two: Two) -> None:
     with sharing(two.spark):
         two.driver(once=True).run()
     assert two.differences("raw") == two.differences("other") == {}
-
-
-REJECTS = "expectations: [{id: low, expect: level >= 3}]"
-PLACES = [(name, nth) for name in ("rejected.staged", "rejected.committed") for nth in (1, 2)]
-
-
-def test_killed_between_the_rejected_rows_of_each_source_and_its_silver(two: Two) -> None:
-    """Against a pipeline that nobody has killed: the oracle knows no rules."""
-    two.repair()
-    (two.folder / "expectations").mkdir()
-    (two.folder / "expectations/levels.yml").write_text(REJECTS)
-    text = two.pipeline.file.read_text()
-    for name in ("raw", "other"):
-        head = f"  {name}_clean:\n"
-        text = text.replace(head, f"{head}    expectations: levels\n")
-    two.pipeline.file.write_text(text)
-    pipeline = load(two.pipeline.file)
-    killed, calm = (Engine(two.spark, pipeline, two.folder / name) for name in ("killed", "calm"))
-    for engine in (killed, calm):
-        for source in pipeline.sources:
-            engine.list_new(source)
-    for end, place in enumerate(PLACES, start=1):
-        with dying(*place):
-            for source in pipeline.sources:
-                killed.ingest(end, source)
-            killed.catch_up()
-        killed.start()
-    killed.catch_up()
-    for source in pipeline.sources:
-        calm.ingest(None, source)
-    calm.catch_up()
-    assert balance(killed.layout, pipeline).differences == ()
-    assert by_id(killed.layout, pipeline).findings == ()
-    for path in sorted(pipeline.definitions):
-        rows = facts(calm.root, path)
-        assert facts(killed.root, path) == rows
-        assert rows or "late" in path
-
-
-def facts(root: Path, path: str) -> list[str]:
-    """The rows of a table, without what depends on batches and on the clock."""
-    left = {"updated_at", "_ingested_at", "_batch", "_n", "rejected_at", "ingested_at"}
-    rows = ({k: v for k, v in row.items() if k not in left} for row in read(root, path))
-    return sorted(map(repr, rows))
 
 
 def test_a_damaged_table_of_one_source_holds_no_other(two: Two) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.driver.task import Task
+from headgate.lake.control.requests import waiting_requests
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable, Decisions
 from headgate.setup.broker.running import Broker
 from headgate.supervision.job_state import probe
-from tests.oracle import Closing, Floor, SourceRecord, derive
+from tests.oracle import Floor, RowRule, Rules, SourceRecord, Tables
+from tests.oracle.rules import Happening
 from tests.property.protocol.histories import history_faults
 from tests.support import own_broker
 from tests.support.broker import Sent, create_topic, place_of, produce
@@ -23,11 +31,21 @@ from tests.support.kafka_engine import records_of
 from tests.support.landing import Landing, split
 from tests.support.readings import files_key, kafka_key, rules
 from tests.support.said import SaidHere
-from tests.support.several_readings import declare_several, tables_of
+from tests.support.several_readings import declare_several, derive_source, happenings, tables_of
 from tests.support.tables import differences, floors, state
 from tests.support.waiting import wait_until
 
 GOLD = ("sliding", "bands")  # fewer tables, shorter runs
+RULED = "expectations: levels"
+SUITE = "expectations: [{id: low, expect: level >= 3}]"
+
+
+def market_rules() -> Rules:
+    """The rules of each source, for the oracle."""
+    plain = rules(gold=GOLD)
+    low = RowRule(lambda row: None if row["level"] is None else row["level"] >= 3)
+    clean = replace(plain.silver["clean"], suite={"low": low})
+    return replace(plain, silver={**plain.silver, "clean": clean})
 
 
 @dataclass
@@ -53,6 +71,16 @@ class Source(ABC):
     @abstractmethod
     def records(self) -> list[SourceRecord]: ...
 
+    @abstractmethod
+    def copied(self, before: Path, to: Path) -> Source:
+        """The same source, if the folder ``before`` of its market was copied to ``to``."""
+
+    @property
+    def position(self) -> Mapping[int, int]:
+        """The last offset of each partition so far."""
+        found = sorted((record.partition, record.offset) for record in self.records())
+        return dict(found)
+
     def floors(self, root: Path) -> Sequence[Floor]:
         """The watermarks of its bronze, if the oracle needs them."""
         return ()
@@ -72,7 +100,7 @@ class Folder(Source):
 
     def __post_init__(self) -> None:
         self.landing = Landing(self.place)
-        self.place.mkdir()
+        self.place.mkdir(parents=True)
 
     @property
     def key(self) -> str:
@@ -83,6 +111,12 @@ class Folder(Source):
 
     def records(self) -> list[SourceRecord]:
         return self.landing.records()
+
+    def copied(self, before: Path, to: Path) -> Source:
+        made = copy(self)
+        made.place = to / self.place.relative_to(before)
+        made.landing = Landing(made.place, [*self.landing.written])
+        return made
 
     def go_away(self) -> None:
         self.place.rename(self.place.with_suffix(".away"))
@@ -119,6 +153,9 @@ class Topic(Source):
     def records(self) -> list[SourceRecord]:
         return records_of(self.broker, self.topic)
 
+    def copied(self, before: Path, to: Path) -> Source:
+        return self
+
     def floors(self, root: Path) -> Sequence[Floor]:
         return floors(root)
 
@@ -129,19 +166,63 @@ class Topic(Source):
         own_broker.restart(self.broker)
 
 
+Meant = Mapping[str, Sequence[Happening | None]]
+"""The operations as they concern each source; None for one that changes none of its tables."""
+NOTHING: Meant = {}
+
+
 @dataclass
 class Market:
-    """A pipeline of several sources, and the drivers that read them."""
+    """A pipeline of several sources, and the drivers that read them. A rule of each source rejects
+    rows."""
 
     folder: Path
     sources: Mapping[str, Source]
 
     def __post_init__(self) -> None:
-        self.root = self.folder / "root"
-        keys = {name: source.key for name, source in self.sources.items()}
-        self.pipeline = declare_several(self.folder, keys, gold=GOLD)
-        self.declaration = self.pipeline.file
-        self.task = Task(self.pipeline, str(self.root), once=True)
+        suite = self.folder / "expectations/levels.yml"
+        suite.parent.mkdir()
+        suite.write_text(SUITE)
+        self.declare(*self.sources)
+
+    def declare(self, *names: str) -> None:
+        """Declare these sources, and no others."""
+        keys = {name: self.sources[name].key for name in names}
+        self.declaration = declare_several(self.folder, keys, gold=GOLD).file
+        self.change({f"  {name}_clean:\n": f"  {name}_clean:\n    {RULED}\n" for name in keys})
+
+    def copied(self, to: Path) -> Market:
+        """The same sources and tables in another folder."""
+        made = copy(self)
+        shutil.copytree(self.folder, to, dirs_exist_ok=True)
+        made.folder, made.declaration = to, to / self.declaration.name
+        made.sources = {name: each.copied(self.folder, to) for name, each in self.sources.items()}
+        made.change({str(self.folder): str(to)})
+        return made
+
+    def change(self, changes: Mapping[str, str]) -> None:
+        """Change the declaration: each key to its value."""
+        text = self.declaration.read_text()
+        for old, new in changes.items():
+            assert old in text
+            text = text.replace(old, new)
+        self.declaration.write_text(text)
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "root"
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return load(self.declaration)
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(str(self.root), "readings")
+
+    @property
+    def task(self) -> Task:
+        return Task(self.pipeline, str(self.root), once=True)
 
     def deliver(self, count: int, *names: str) -> None:
         """Something arrives in the named sources, or in all."""
@@ -152,6 +233,20 @@ class Market:
         """Run a driver that is killed at ``failpoint``."""
         ended = run(self.declaration, self.root, *options, failpoint=failpoint)
         assert ended.was_killed, f"{failpoint}: {ended.output}"
+
+    def of(self, *arguments: str) -> Sequence[str | Path]:
+        """The arguments of a command about this pipeline."""
+        return self.declaration, *arguments, "--root", self.root
+
+    def say(self, spark: SparkSession, *arguments: str | Path) -> None:
+        """Run a command in this process."""
+        done = SaidHere(self.folder, spark)(*map(str, arguments))
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def is_asked(self, kind: str) -> bool:
+        """Whether a request of this kind waits or is decided."""
+        waiting = any(each.kind == kind for each in waiting_requests(self.layout))
+        return waiting or bool(self.decisions().of(kind))
 
     def start(self, *options: str, failpoint: str = "") -> Running:
         return start(self.declaration, self.root, *options, failpoint=failpoint)
@@ -164,7 +259,7 @@ class Market:
 
     def is_away(self, name: str) -> bool:
         """Whether the driver reports that a source does not answer."""
-        jobs = probe(Layout.of(str(self.root), self.pipeline.name), datetime.now(UTC))
+        jobs = probe(self.layout, datetime.now(UTC))
         return any(job.sources[name].outage is not None for job in jobs if name in job.sources)
 
     def wait_for(self, driver: Running, condition: Callable[[], object]) -> None:
@@ -174,28 +269,55 @@ class Market:
 
         wait_until(holds, "it never came", PATIENCE, every=0.2)
 
-    def is_right(self, drains: Sequence[Mapping[str, int]] = ()) -> None:
+    def decisions(self) -> Decisions:
+        return ControlTable.of(self.layout.storage, "readings").refresh()
+
+    def expected(
+        self,
+        name: str,
+        meant: Meant = NOTHING,
+        used: Rules | None = None,
+        more: Sequence[SourceRecord] = (),
+    ) -> Tables:
+        """The tables of a source, with ``more`` records than it has."""
+        source = self.sources[name]
+        records = [*source.records(), *more]
+        found = happenings(self.decisions(), meant.get(name, ()))
+        floors = source.floors(tables_of(self.root, name))
+        return derive_source(records, used or market_rules(), found, floors)
+
+    def differences(self, name: str, expected: Tables) -> Mapping[str, list[str]]:
+        return differences(tables_of(self.root, name), expected)
+
+    def is_derived(
+        self,
+        meant: Meant = NOTHING,
+        used: Mapping[str, Rules] = {},
+        more: Mapping[str, Sequence[SourceRecord]] = {},
+    ) -> None:
         """The tables of every source are the oracle's, and every record is accounted for by id.
-        ``drains``: windows were closed when so many parts of each source were processed."""
-        lengths = dict[str, int]()
-        for name, source in self.sources.items():
-            records, shown = source.records(), tables_of(self.root, name)
-            last = [max(r.offset for r in records if r.offset >> 36 < at[name]) for at in drains]
-            expected = derive(
-                records,
-                rules(gold=GOLD),
-                drains=[Closing({0: offset}) for offset in last],
-                floors=source.floors(shown),
-            )
-            assert differences(shown, expected) == {}, name
-            lengths[name] = len(records)
-        about = ("ledger", str(self.declaration), "--root", str(self.root), "--by-id")
+        ``used`` and ``more`` as in ``expected``, by source."""
+        for name in self.sources:
+            expected = self.expected(name, meant, used.get(name), more.get(name, ()))
+            assert self.differences(name, expected) == {}, name
+        self.accounts_for({name: len(records) for name, records in more.items()})
+
+    def accounts_for(self, more: Mapping[str, int] = {}) -> None:
+        """Every record is accounted for by id. ``more``: so many records of a source were loaded or
+        replayed."""
+        about = ("ledger", *map(str, self.of()), "--by-id")
         proof = SaidHere(self.folder).json(*about)["by_id"]
         found = {name: each["rows"] for name, each in proof["sources"].items()}
-        assert (proof["findings"], found) == ([], lengths)
+        wanted = {
+            name: len(source.records()) + more.get(name, 0) for name, source in self.sources.items()
+        }
+        assert (proof["findings"], found) == ([], wanted)
+
+    def is_right(self, meant: Meant = NOTHING) -> None:
+        """As ``is_derived``, and no commit has violated the model of the protocol."""
+        self.is_derived(meant)
         if all(isinstance(source, Folder) for source in self.sources.values()):
-            layout = Layout.of(str(self.root), self.pipeline.name)
-            assert history_faults(layout, load(self.declaration)) == []
+            assert history_faults(self.layout, self.pipeline) == []
 
 
 def folders(folder: Path, count: int, parts: int, lines: int = 20) -> dict[str, Source]:

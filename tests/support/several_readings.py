@@ -4,11 +4,14 @@ their source, and compared with the oracle as those of an only source."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.lake.tables.decisions import NO_OPERATIONS, Decisions
+from tests.oracle import Floor, OtherDecision, Rules, SourceRecord, Tables, derive
+from tests.oracle.rules import Happening
 from tests.support.readings import GOLD_KEYS, Names, declare_source
 
 
@@ -46,3 +49,28 @@ def tables_of(root: Path, source: str) -> Path:
         if not link.exists():
             link.symlink_to(table)
     return shown.parent
+
+
+def happenings(decisions: Decisions, meant: Iterable[Happening | None]) -> list[Happening]:
+    """All decisions as they concern one source. ``meant`` has its operations; None for one that
+    changes none of its tables. All other decisions take a number alone."""
+    own, other = iter(meant), OtherDecision()
+    found = [other if row.kind in NO_OPERATIONS else next(own) or other for row in decisions.rows]
+    assert next(own, other) is other, "fewer operations were decided"
+    return found
+
+
+def derive_source(
+    records: Sequence[SourceRecord],
+    used: Rules,
+    found: Sequence[Happening],
+    floors: Sequence[Floor] = (),
+) -> Tables:
+    """The tables of a source. Each operation changes one of them: a test would not see that it was
+    left out otherwise."""
+    tables = derive(records, used, drains=found, floors=floors)
+    for place, each in enumerate(found):
+        if not isinstance(each, OtherDecision):
+            without = [*found[:place], OtherDecision(), *found[place + 1 :]]
+            assert derive(records, used, drains=without, floors=floors) != tables, each
+    return tables

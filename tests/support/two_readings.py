@@ -11,13 +11,17 @@ from headgate.declaration.model import Pipeline
 from headgate.driver.task import NO_REBUILD, RebuildRequest
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
-from headgate.lake.tables.decisions import NO_OPERATIONS
-from tests.oracle import OtherDecision, Rules, SourceRecord, Tables, derive
+from tests.oracle import Rules, SourceRecord, Tables
 from tests.oracle.rules import Happening
 from tests.support.engine import Engine
 from tests.support.landing import Landing
 from tests.support.readings import files_key, rules
-from tests.support.several_readings import declare_several, tables_of
+from tests.support.several_readings import (
+    declare_several,
+    derive_source,
+    happenings,
+    tables_of,
+)
 from tests.support.tables import differences
 
 SOURCES = ("raw", "other")
@@ -54,15 +58,6 @@ class TwoReadings:
         """The position of a source after its first files."""
         return {0: max(one.offset for one in self.records(source, files))}
 
-    def happenings(self, meant: Iterable[Happening | None]) -> list[Happening]:
-        """All decisions as they concern one source. ``meant`` has its operations; None for one that
-        changes none of its tables. All other decisions take a number alone."""
-        own, other = iter(meant), OtherDecision()
-        rows = self.engine.decisions().rows
-        found = [other if row.kind in NO_OPERATIONS else next(own) or other for row in rows]
-        assert next(own, other) is other, "fewer operations were decided"
-        return found
-
     def expected(
         self,
         source: str,
@@ -72,16 +67,10 @@ class TwoReadings:
         more: Iterable[SourceRecord] = (),
         files: int | None = None,
     ) -> Tables:
-        """The tables of a source. Each operation changes one of them: a test would not see that it
-        was left out otherwise."""
-        records, by = [*self.records(source, files), *more], used or rules(gold=GOLD)
-        found = self.happenings(meant)
-        tables = derive(records, by, drains=found)
-        for place, each in enumerate(found):
-            if not isinstance(each, OtherDecision):
-                without = [*found[:place], OtherDecision(), *found[place + 1 :]]
-                assert derive(records, by, drains=without) != tables, (source, each)
-        return tables
+        """The tables of a source (``derive_source``)."""
+        records = [*self.records(source, files), *more]
+        found = happenings(self.engine.decisions(), meant)
+        return derive_source(records, used or rules(gold=GOLD), found)
 
     def check(self, source: str, expected: Tables) -> None:
         assert differences(tables_of(self.engine.root, source), expected) == {}
