@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headgate import exit_codes
 from headgate.errors import HeadgateError
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from headgate.driver.driver import Driver
 
 
+_NICENESS = 15
+"""The stream has priority: what runs beside it, and its JVM, have this niceness, and half of the
+cores at most."""
 ENDING = "ending after the current batch; Ctrl-C again ends at once, and loses nothing"
 ENDED = "ended at once; nothing is lost: the next start goes on from the last commit"
 
@@ -70,6 +73,20 @@ def require_java() -> None:
         if not finding.ok:
             said = f"{finding.name}: {finding.found} (needed: {finding.needed})"
             raise HeadgateError(said, finding.remedy, code=exit_codes.MACHINE)
+
+
+def give_the_stream_priority() -> None:
+    """Lower the priority of this process, and of the JVM that it starts."""
+    os.nice(_NICENESS)
+
+
+@contextmanager
+def session_beside_the_stream(name: str) -> Iterator[Any]:
+    """A Spark session for one command."""
+    from headgate.driver.session import passing_session
+
+    with passing_session(name, max((os.cpu_count() or 2) // 2, 1)) as spark:
+        yield spark
 
 
 def drive(driver: Driver) -> None:

@@ -10,6 +10,14 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration
+from headgate.cli.ledger_recompute import (
+    From,
+    Tables,
+    To,
+    ranges_of,
+    recomputed,
+    shown_again,
+)
 from headgate.cli.options import DEFAULT_ROOT, Json, PipelineName, Root, command
 from headgate.cli.output import MARK, Shown, console, grid, respond
 from headgate.cli.rows import shown
@@ -130,30 +138,43 @@ def ledger(
     by_id: Annotated[
         bool, typer.Option("--by-id", help="Prove it from the tables, event by event.")
     ] = False,
+    recompute: Annotated[
+        bool,
+        typer.Option("--recompute", help="Compute gold again from silver and late, and compare."),
+    ] = False,
+    tables: Tables = None,
+    begin: From = None,
+    end: To = None,
     root: Root = DEFAULT_ROOT,
     json: Json = False,
 ) -> None:
     """Account for every event. Exit code 1 if the ledger does not balance.
 
-    With --by-id, it names the first positions and ids that differ.
+    With --by-id, it names the first positions and ids that differ. With --recompute, it compares
+    the rows of gold with those of their definition, and shows the first that differ.
     """
     from headgate.insight.ledger import balance
     from headgate.insight.ledger.by_id import by_id as prove
 
     leave_pandas_out()
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
+    ranges = ranges_of(declared, tables, begin, end, is_recomputed=recompute)
     account, proof = balance(layout, declared), None
     if by_id:
         with waiting("reading every table"):
             proof = prove(layout, declared)
-    balanced = account.balanced and (proof is None or proof.holds)
+    again = recomputed(declared, layout, ranges) if recompute else None
+    balanced = all(each.holds for each in (proof, again) if each is not None) and account.balanced
     document: dict[str, Any] = account.as_dict() | {"balanced": balanced}
     shown: list[Shown] = [lambda: show_ledger(account, console())]
     if proof is not None:
         document["by_id"] = proof.as_dict()
         shown.append(partial(show_proof, proof, console()))
-    elif not balanced:
+    elif not account.balanced:
         shown.append(f"see which rows differ: {command('ledger', '--by-id')}")
+    if again is not None:
+        document["recomputed"] = again.document()
+        shown += shown_again(again)
     respond(json, document, *shown)
     if not balanced:
         raise typer.Exit(exit_codes.FAILED)

@@ -4,7 +4,7 @@ interpreted."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal
@@ -114,14 +114,14 @@ def _numbers(values: Iterator[object]) -> bool:
     return bool(kinds) and kinds <= {int, float, Decimal}
 
 
-def rows_shown(found: RowChanges, after: str) -> Table:
-    """What readers see, and what is called ``after``."""
+def rows_shown(found: RowChanges, after: str, names: Mapping[str, str] = {}) -> Table:
+    """What readers see, and what is called ``after``. ``names`` are other names of changes."""
     has_rules = any(row.rules for row in found.rows)
     headers = (*found.window, *found.by, "row", "column", "readers see", after)
     shown = grid("", *headers, *(["breaks"] if has_rules else []))
     for line in found.lines:
         first = (*line.window, *line.key.values()) if line.is_first else _nothing(found)
-        row = line.row.change if line.is_first else ""
+        row = names.get(line.row.change, line.row.change) if line.is_first else ""
         rules = [", ".join(line.row.rules) if line.is_first else ""] if has_rules else []
         sides = _side(line, line.before), _side(line, line.after)
         shown.add_row(*cells(*map(as_text, first), row, line.column or "all", *sides, *rules))

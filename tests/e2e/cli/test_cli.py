@@ -43,6 +43,16 @@ def test_run_once_accounts_for_every_order(shop: Headgate) -> None:
     assert document["by_id"] == {"rows": 60, "holds": True, "findings": []}
 
 
+def test_gold_is_compared_with_its_definition(shop: Headgate) -> None:
+    done = shop("ledger", "shop", "--recompute", "--json")
+    assert done.returncode == 0
+    document = last_object(done)
+    assert document["balanced"] is True
+    (table,) = document["recomputed"]["tables"]
+    counts = (table["equal"], table["changed"], table["missing"], table["extra"])
+    assert counts == (document["gold"]["sales_per_hour"]["rows"], 0, 0, 0)
+
+
 def test_a_second_run_reads_nothing_twice_and_says_only_its_own_words(shop: Headgate) -> None:
     done = shop(*RUN)
     assert done.returncode == 0

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headgate import exit_codes
 from headgate.cli import log_file
-from headgate.cli.driving import require_machine
+from headgate.cli.driving import (
+    give_the_stream_priority,
+    require_machine,
+    session_beside_the_stream,
+)
 from headgate.cli.options import command
 from headgate.cli.requesting import PATIENCE, await_request, carried_out, person
 from headgate.cli.screen import waiting as shown_waiting
@@ -42,11 +44,6 @@ if TYPE_CHECKING:
     Publish = Callable[[Layout, BackfillScope, BackfillOutcome, str], PublishedBackfill]
 
 
-_NICENESS = 15
-"""The stream has priority: a backfill and its JVM run with this niceness, on half of the cores at
-most."""
-
-
 def compute_here(
     layout: Layout,
     asked: BackfillScope,
@@ -60,21 +57,18 @@ def compute_here(
     ``check`` and ``publish`` raise."""
     from headgate.history.backfill.running import compute_backfill
 
-    def session() -> AbstractContextManager[Any]:
-        from headgate.driver.session import passing_session
-
-        return passing_session("headgate-backfill", max((os.cpu_count() or 2) // 2, 1))
-
     if not ControlTable.of(layout.storage, asked.deployed.name).exists:
         raise NoTablesError(asked.deployed.name, layout.storage.root)
     require_machine(asked.deployed)
-    os.nice(_NICENESS)
+    give_the_stream_priority()
     log_file.divert_to(layout, "backfill")
     remove_ended_backfills(layout, asked.deployed)
     now = datetime.now(UTC)
     with holding(layout, id_ := new_id(now)):
         with shown_waiting("computing gold again, beside the stream"):
-            outcome = compute_backfill(layout, asked, id_, session, now)
+            outcome = compute_backfill(
+                layout, asked, id_, lambda: session_beside_the_stream("headgate-backfill"), now
+            )
         check(outcome.report)
         if publish is not None and outcome.report.differing:
             published = publish(layout, asked, outcome, root)

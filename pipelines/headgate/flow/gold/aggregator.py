@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import begin_of, columns_of
 from headgate.declaration.model import GoldTable, Measure
 from headgate.declaration.names import SILVER_IDENTITY
 from headgate.declaration.types import Struct
@@ -214,6 +214,12 @@ class GoldFold:
     pairs: Pairs
     assignment: Assignment
     aggregator: Aggregator
+
+    def included(self, silver: DataFrame, waiting: DataFrame) -> DataFrame:
+        """The pairs of some rows of silver with ``_key``, except the late pairs ``waiting``."""
+        pairs = self.aggregator.keyed(self.pairs.assigned(silver))
+        place = [*SILVER_IDENTITY, *begin_of(self.declared)]
+        return pairs.join(waiting.select(*place), place, "left_anti")
 
     def results(self, included: DataFrame, now: datetime, final_through: int | None) -> DataFrame:
         """The definition of the table: the rows of the results of some pairs with ``_key``, and

@@ -19,14 +19,14 @@ from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
 from headgate.flow.gold.aggregator import Aggregator, GoldFold, batch_constants
-from headgate.flow.gold.late_replay import LATE_TIME, LateReplay
+from headgate.flow.gold.late_replay import LATE_TIME, LateReplay, is_waiting
 from headgate.flow.gold.pairs import Assignment, Pairs
 from headgate.flow.gold.recomputing import RecomputedResults, final_rows
 from headgate.flow.gold.schema import declared_rows, gold_type, late_type, time_column
 from headgate.flow.operations.stage_table import StageTable
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.damage import sound_batches
-from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.data_file import STATE, DataFile
 from headgate.lake.tables.frames import Projection, TableRows, arrow_schema, micros, row_type
 from headgate.lake.tables.history import Watermarks, batch_steps, files_after
 from headgate.lake.tables.log import Commit
@@ -129,6 +129,17 @@ class FoldStage:
         """The final rows that some files of silver give, in one pass (``recomputing.py``)."""
         silver, batches = self._silver_rows.of(files), {file.n for file in files}
         return final_rows(self._fold, silver, batches, meant, now)
+
+    def defined_rows(
+        self, silver: Sequence[DataFile], late: Sequence[DataFile], gold: State, now: datetime
+    ) -> DataFrame:
+        """All rows, open and final, that the definition of the table gives for some files of silver
+        and late when the table is at the state ``gold``. ``silver`` has no later batch."""
+        lateness = micros(self._declared.allowed_lateness)
+        waiting = TableRows(self._spark, self.late).of(late).where(is_waiting(gold.operation))
+        included = self._fold.included(self._silver_rows.of(silver), waiting)
+        final_through = GoldPayload.of(gold).final_through(lateness)
+        return self._fold.results(included, now, final_through).drop(STATE)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
         closed_through = GoldPayload.of(self.gold.refresh()).closed_through

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import begin_of, key_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
+from headgate.declaration.names import REPLAYED
 from headgate.flow.gold.aggregator import GoldFold
 from headgate.flow.gold.schema import compared_columns, gold_type
 from headgate.flow.operations.patch import RowComparison, final_rows_within, patched
@@ -80,6 +80,11 @@ class LatePairSelection:
             wanted = F.lit(value).cast("string")
             meant &= by[name].cast("string").eqNullSafe(wanted) if is_there else F.lit(False)
         return meant
+
+
+def is_waiting(operation: int) -> Column:
+    """Whether no replay up to this one, by its number, has folded a late pair."""
+    return F.col(REPLAYED).isNull() | (F.col(REPLAYED) > operation)
 
 
 def is_result_final(end: Column, gold: State, declared: GoldTable) -> Column:
@@ -172,11 +177,8 @@ class LateReplay:
     def _computed(self, state: State, affected: DataFrame, spans: Sequence[Span]) -> DataFrame:
         """The rows of some results and keys: ``_key``."""
         silver = self._silver_rows.of(self._silver_files(state.n, spans))
-        pairs = self._fold.aggregator.keyed(self._fold.pairs.assigned(silver))
-        pairs = pairs.join(affected, "_key", "left_semi")
-        place = [*SILVER_IDENTITY, *self._begin]
-        waiting = self._late_within(spans).where(F.col(REPLAYED).isNull()).select(*place)
-        included = pairs.join(waiting, place, "left_anti")
+        waiting = self._late_within(spans).where(F.col(REPLAYED).isNull())
+        included = self._fold.included(silver, waiting).join(affected, "_key", "left_semi")
         return self._fold.results(included, time_of(state.at), _EVERYTHING[1])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.contracts.operation import Document, TableOperation
@@ -18,10 +18,11 @@ from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.globs import literal_pattern
 from headgate.lake.tables.damage import damaged_file
+from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.state import State
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 NAME = "backfill"
 EXTENDED = "extended"
@@ -88,7 +89,13 @@ class BackfillOperation(TableOperation):
         is_valid = held.definition in _definitions(document, name) and held.operation == patch.after
         if not is_valid:
             return Change(state)
-        return _patched(place, state, patch)
+        change = _patched(place, state, patch)
+        if not (change.add or change.remove):
+            return change
+        payload = GoldPayload.of(change.state)
+        backfills = {**payload.backfills, str(state.operation): patch.span}
+        payload = replace(payload, backfills=backfills)
+        return replace(change, state=replace(change.state, payload=payload))
 
 
 def _definitions(document: Document, name: str) -> Sequence[str]:
@@ -100,16 +107,15 @@ def _definitions(document: Document, name: str) -> Sequence[str]:
 def _patched(place: StageTable, state: State, patch: Patch) -> Change:
     from headgate.flow.operations.patch import patched
 
-    rows = _read(place.rows(()), place.table.home, patch)
+    rows = rows_of_patch(place.rows(()).sparkSession, place.table.home, patch)
     return patched(place, state, rows, [patch.span])
 
 
-def _read(like: DataFrame, storage: Storage, patch: Patch) -> DataFrame:
-    """The rows of a patch. Raises DamagedFileError."""
+def rows_of_patch(spark: SparkSession, storage: Storage, patch: Patch) -> DataFrame:
+    """The rows of a patch, in the pipeline's storage. Raises DamagedFileError."""
     if file_digest(storage, patch.path) != patch.digest:
         raise damaged_file(storage.uri(patch.path), "is missing, or is not what was written")
-    reader = like.sparkSession.read
-    return reader.parquet(literal_pattern(storage.uri(patch.path)))
+    return spark.read.parquet(literal_pattern(storage.uri(patch.path)))
 
 
 def file_digest(storage: Storage, path: str) -> str | None:

@@ -61,9 +61,9 @@ class RowComparison:
         """A value, in a form that can be compared. ``side`` is ``old`` or ``new``."""
         return comparable(F.col(f"{side}.`{name}`"), self._types[name])
 
-    def is_same(self, name: str) -> Column:
-        """Whether a column has the same value on both sides."""
-        old, new = self.side("old", name), self.side("new", name)
+    def is_same(self, name: str, other: str = "new") -> Column:
+        """Whether a column has the same value on both sides, ``old`` and ``other``."""
+        old, new = self.side("old", name), self.side(other, name)
         same = old.eqNullSafe(new)
         if is_floating(self._types[name]):
             most = F.greatest(F.abs(old), F.abs(new), F.lit(1.0))

@@ -9,7 +9,7 @@ have the same digest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,19 +85,20 @@ class Comparison(RowComparison):
             if found[f"{name} rows"]
         )
 
-    def rows(self, compared: DataFrame, counts: ComparedCounts) -> tuple[RowChange, ...]:
+    def rows(self, compared: DataFrame, counts: Mapping[str, int]) -> tuple[RowChange, ...]:
         """Some rows that differ, at most ``MOST``: of each kind of change as many, the first ones
-        in the order of their keys."""
+        in the order of their keys. ``counts`` has the number of rows of each kind."""
         return tuple(self._rows(compared, counts))
 
-    def _rows(self, compared: DataFrame, counts: ComparedCounts) -> Iterator[RowChange]:
-        kinds = [each for each in (CHANGED, NEW, GONE) if counts.rows[each]]
+    def _rows(self, compared: DataFrame, counts: Mapping[str, int]) -> Iterator[RowChange]:
+        kinds = [each for each in (CHANGED, NEW, GONE) if counts.get(each)]
         names = (*self._key, *self._values)
         for change in kinds:
             rows = compared.where(F.col(CHANGE) == change)
             order = [F.coalesce(f"new.`{name}`", f"old.`{name}`") for name in self._key]
             sides = (text_columns(names, side).alias(side) for side in ("old", "new"))
-            for row in rows.orderBy(*order).limit(MOST // len(kinds)).select(*sides).collect():
+            ordered = rows.orderBy(*order) if order else rows  # without keys, there is one row
+            for row in ordered.limit(MOST // len(kinds)).select(*sides).collect():
                 yield RowChange(values_of(row["old"]), values_of(row["new"]))
 
     def _largest(self, name: str) -> Column:

@@ -39,7 +39,7 @@ from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.row_changes import RowChanges
 from headgate.lake.tables.state import State
-from headgate.lake.tables.table import Table
+from headgate.lake.tables.table import Table, TableOf
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,18 @@ class ComparedTable:
 
     report: TableReport
     patch: Patch | None
+
+
+def fold_stage(spark: SparkSession, table: TableOf, declared: GoldTable) -> FoldStage:
+    """The stage of a gold table. Raises NotBackfilledError if it is not that of a fold."""
+    stage = gold_stage_of(spark, table, declared)
+    if not isinstance(stage, FoldStage):
+        raise NotBackfilledError(
+            f"gold.{declared.name}: its operator {declared.kind} keeps no folds, and cannot be "
+            "computed for a range of time",
+            remedy="leave the table out",
+        )
+    return stage
 
 
 class BackfillComputation:
@@ -96,13 +108,7 @@ class BackfillComputation:
     def _compared(
         self, declared: GoldTable, target: BackfillTarget, now: datetime
     ) -> ComparedTable:
-        stage = gold_stage_of(self._spark, self._table, declared)
-        if not isinstance(stage, FoldStage):
-            raise NotBackfilledError(
-                f"gold.{declared.name}: its operator {declared.kind} keeps no folds, and cannot be "
-                "computed for a range of time",
-                remedy="leave the table out",
-            )
+        stage = fold_stage(self._spark, self._table, declared)
         type_, window = gold_type(declared), tuple(columns_of(declared))
         by = tuple(each.name for each in declared.by)
         key = key_of(declared)
@@ -127,7 +133,7 @@ class BackfillComputation:
             columns=comparison.columns(compared, counts),
             rows=RowChanges(
                 *(window, by, values),
-                rows=comparison.rows(compared, counts),
+                rows=comparison.rows(compared, counts.rows),
                 total=counts.differing,
             ),
             earlier=target.earlier,

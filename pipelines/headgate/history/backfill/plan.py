@@ -99,12 +99,7 @@ def _target(
     at: ConsistentSnapshot, deployed: Pipeline, declared: GoldTable, wanted: EventTimeRange
 ) -> BackfillTarget:
     path = GOLD.path(declared.name)
-    position = at.tables.get(path)
-    if position is None or position.state.definition != deployed.definitions[path]:
-        raise OtherDeclarationError(
-            f"gold.{declared.name} is not there, or was made from another declaration",
-            remedy=f"{pipeline_command('plan')}, then {pipeline_command('upgrade')}",
-        )
+    position = position_as_declared(at, deployed, path)
     state, payload = position.state, GoldPayload.of(position.state)
     source = graph_of(deployed).source_of(path).name
     done = _done(at, source, state.operation)
@@ -130,6 +125,18 @@ def _target(
         ),
         earlier=backfills_into(wanted, declared.name, touching),
     )
+
+
+def position_as_declared(at: ConsistentSnapshot, deployed: Pipeline, path: str) -> TablePosition:
+    """The position of a table. Raises OtherDeclarationError if there is no table, or if it was made
+    from another declaration than ``deployed``."""
+    position = at.tables.get(path)
+    if position is None or position.state.definition != deployed.definitions[path]:
+        raise OtherDeclarationError(
+            f"{path.replace('/', '.')} is not there, or was made from another declaration",
+            remedy=f"{pipeline_command('plan')}, then {pipeline_command('upgrade')}",
+        )
+    return position
 
 
 def _done(at: ConsistentSnapshot, source: str, operation: int) -> tuple[Operation, ...]:

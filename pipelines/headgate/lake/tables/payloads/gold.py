@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headgate.lake.tables.state import FINAL_ROWS, OPEN_ROWS, Payload
+
+Span = Sequence[int]
+"""The first and the last of some times, in microseconds since 1970 UTC."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,8 @@ class GoldPayload(Payload):
     batch id and the operation of the validated version, ``broken`` are the rules that it broke,
     ``released`` says who has released the version, when and why, ``earlier`` who has released what
     else breaks rules in it. None if there was no validation. ``open`` is the number of open rows,
-    None if it is not known."""
+    None if it is not known. ``backfills`` has the first and the last begin of the rows that each
+    published backfill has changed in the table, by the operation's number."""
 
     kind: ClassVar[str] = "gold"
 
@@ -28,6 +32,7 @@ class GoldPayload(Payload):
     gate: Mapping[str, Any] | None = None
     drains: Mapping[str, int] = field(default_factory=dict)
     open: int | None = None
+    backfills: Mapping[str, Span] = field(default_factory=dict)
 
     def rows(self, counted: int) -> Mapping[str, int]:
         opened = {} if self.open is None else {OPEN_ROWS: self.open}

@@ -1,0 +1,179 @@
+"""Computes gold tables again from silver and late, and compares. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from headgate.declaration.contracts.operator import columns_of, key_of
+from headgate.declaration.kinds import GOLD, LATE, SILVER
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.errors import HeadgateError
+from headgate.flow.gold.schema import compared_columns, declared_rows, gold_type
+from headgate.flow.operations.backfill import rows_of_patch
+from headgate.flow.operations.patch import CHANGE, CHANGED, EQUAL, GONE, NEW
+from headgate.history.backfill.comparing import Comparison
+from headgate.history.backfill.computing import fold_stage
+from headgate.history.backfill.selection import EventTimeRange
+from headgate.history.recompute.plan import WHOLE, RecomputeTarget, plan_recompute
+from headgate.history.recompute.report import Recomputation, RecomputedTable
+from headgate.history.savepoints.store import settled_snapshot
+from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.data_file import FINAL, STATE
+from headgate.lake.tables.decisions import ControlTable
+from headgate.lake.tables.row_changes import RowChanges
+from headgate.lake.tables.table import Table
+
+_NUMBER, _PATCH = "_number", "_patch"
+
+
+def recompute(
+    spark: SparkSession,
+    layout: Layout,
+    deployed: Pipeline,
+    ranges: Mapping[str, EventTimeRange],
+    now: datetime,
+) -> Recomputation:
+    """Compare a range of each of some gold tables, by name, with the definition; ``WHOLE`` for all
+    results. A driver may run meanwhile.
+
+    Raises HeadgateError if there are no tables, ResetOpenError, OtherDeclarationError,
+    NotBackfilledError, LogGapError, DamagedFileError.
+    """
+    at = settled_snapshot(layout, deployed)
+    targets = plan_recompute(at, deployed, ranges)
+    found = tuple(_compared(spark, each, now) for each in targets)
+    generation = ControlTable.of(layout.storage, deployed.name).refresh().generation
+    if generation != at.decisions.generation:
+        raise HeadgateError(
+            "the tables were reset while they were read", remedy="type the command again"
+        )
+    return Recomputation(found)
+
+
+def _compared(spark: SparkSession, target: RecomputeTarget, now: datetime) -> RecomputedTable:
+    declared = target.declared
+    values = (*compared_columns(declared), FINAL)
+    comparison = Comparison(key_of(declared), values, gold_type(declared))
+    with _kept(comparison.of(_table(spark, target), _defined(spark, target, now))) as compared:
+        counts = {
+            row[CHANGE]: int(row["count"]) for row in compared.groupBy(CHANGE).count().collect()
+        }
+        wrong, corrected = compared.where(F.col(CHANGE) != EQUAL), dict[str, int]()
+        if target.patches and counts.keys() - {EQUAL}:
+            wrong = _with_patch(spark, comparison, wrong, target)
+            by_patch = wrong.groupBy(CHANGE, _NUMBER).count().collect()
+            ids = {each.number: each.id for each in target.patches}
+            for row in by_patch:
+                if row[_NUMBER] is not None:
+                    counts[row[CHANGE]] -= row["count"]
+                    id_ = ids[row[_NUMBER]]
+                    corrected[id_] = corrected.get(id_, 0) + int(row["count"])
+            wrong = wrong.where(F.col(_NUMBER).isNull())
+        differing = {each: counts.get(each, 0) for each in (CHANGED, NEW, GONE)}
+        return RecomputedTable(
+            table=declared.name,
+            n=target.gold.n,
+            equal=counts.get(EQUAL, 0),
+            changed=differing[CHANGED],
+            missing=differing[NEW],
+            extra=differing[GONE],
+            corrected=corrected,
+            rows=RowChanges(
+                tuple(columns_of(declared)),
+                tuple(each.name for each in declared.by),
+                values,
+                rows=comparison.rows(wrong, differing),
+                total=sum(differing.values()),
+            ),
+        )
+
+
+@contextmanager
+def _kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """A frame that is computed once."""
+    kept = frame.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+def _table(spark: SparkSession, target: RecomputeTarget) -> DataFrame:
+    """The rows of the table, open and final."""
+    read = declared_rows(spark, target.gold.table, target.declared)
+    sides = (
+        read.of([file for file in target.gold_files if file.is_final == is_final])
+        .drop(STATE)
+        .withColumn(FINAL, F.lit(is_final))
+        for is_final in (True, False)
+    )
+    return _within(target, reduce(DataFrame.unionByName, sides))
+
+
+def _defined(spark: SparkSession, target: RecomputeTarget, now: datetime) -> DataFrame:
+    """The rows of the definition."""
+    name = target.declared.name
+    tables: Mapping[str, Table] = {
+        SILVER.path(target.declared.silver): target.silver,
+        LATE.path(name): target.late,
+        GOLD.path(name): target.gold.table,
+    }
+    stage = fold_stage(spark, tables.__getitem__, target.declared)
+    rows = stage.defined_rows(target.silver_files, target.late_files, target.gold.state, now)
+    return _within(target, rows)
+
+
+def _within(target: RecomputeTarget, rows: DataFrame) -> DataFrame:
+    """The rows whose results lie in the range."""
+    if target.range == WHOLE:
+        return rows
+    begin, end = (F.unix_micros(name) for name in [*columns_of(target.declared)][:2])
+    return rows.where((begin >= target.range.begin) & (end <= target.range.end))
+
+
+def _with_patch(
+    spark: SparkSession, comparison: Comparison, wrong: DataFrame, target: RecomputeTarget
+) -> DataFrame:
+    """Some compared rows with ``_NUMBER``: that of the last backfill with a patch for the row, if
+    the table has what the patch says."""
+    patched = _last_patches(spark, target)
+    key = [_either(name).alias(name) for name in key_of(target.declared)]
+    joined = wrong.withColumn("_key", F.struct(*key)).join(patched, "_key", "left").drop("_key")
+    same = F.col("old").isNotNull()
+    for name in (*compared_columns(target.declared), FINAL):
+        same &= comparison.is_same(name, _PATCH)
+    is_gone = F.col(f"{_PATCH}.{CHANGE}") == GONE
+    is_patched = F.when(is_gone, F.col("old").isNull()).otherwise(same)
+    return joined.withColumn(_NUMBER, F.when(is_patched, F.col(_NUMBER)))
+
+
+def _last_patches(spark: SparkSession, target: RecomputeTarget) -> DataFrame:
+    """The last patch of each row: its ``_key``, ``_PATCH`` and ``_NUMBER``."""
+    home = target.gold.table.home
+    names = [CHANGE, *(field.name for field in gold_type(target.declared).fields)]
+    parts = (
+        rows_of_patch(spark, home, each.patch)
+        .select(*_selected(target.declared, names))
+        .withColumn(_NUMBER, F.lit(each.number).cast("bigint"))
+        for each in target.patches
+    )
+    last = Window.partitionBy("_key").orderBy(F.desc(_NUMBER))
+    rows = reduce(DataFrame.unionByName, parts)
+    return rows.withColumn("_row", F.row_number().over(last)).where("_row = 1").drop("_row")
+
+
+def _selected(declared: GoldTable, names: list[str]) -> tuple[Column, Column]:
+    key, row = (
+        F.struct(*(F.col(f"`{name}`") for name in each)) for each in (key_of(declared), names)
+    )
+    return key.alias("_key"), row.alias(_PATCH)
+
+
+def _either(name: str) -> Column:
+    return F.coalesce(F.col(f"new.`{name}`"), F.col(f"old.`{name}`"))

@@ -1,0 +1,140 @@
+"""What is read to compute gold tables again at one position: plain functions, without Spark.
+
+Silver is read as of the gold table's batch. The late table may be ahead: its pairs of later batches
+are not in this silver, and marks of later replays are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from deltalake.exceptions import DeltaError
+
+from headgate.commands import pipeline_command
+from headgate.declaration.contracts.operator import begin_of, columns_of
+from headgate.declaration.kinds import GOLD, LATE, SILVER
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.errors import UsageError
+from headgate.flow.operations.backfill import Patch
+from headgate.history.backfill.plan import position_as_declared
+from headgate.history.backfill.selection import EVERYTHING, LATEST, EventTimeRange
+from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.decisions import Decision
+from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.history import files_at
+from headgate.lake.tables.live_files import overlapping_files
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
+from headgate.lake.tables.table import Table
+
+WHOLE = EventTimeRange(-LATEST)
+_TIME = "_event_time"
+
+
+@dataclass(frozen=True)
+class AppliedPatch:
+    """The patch of the published backfill ``id``, which a table has taken over as the operation
+    ``number``."""
+
+    number: int
+    id: str
+    patch: Patch
+
+
+@dataclass(frozen=True)
+class RecomputeTarget:
+    """The results in ``range`` of a gold table, at its position ``gold``. The files are those that
+    may have rows of these results. ``patches`` are those that may have changed one of them, in the
+    order in which the table has taken them over."""
+
+    declared: GoldTable
+    range: EventTimeRange
+    gold: TablePosition
+    silver: Table
+    late: Table
+    gold_files: tuple[DataFile, ...]
+    silver_files: tuple[DataFile, ...]
+    late_files: tuple[DataFile, ...]
+    patches: tuple[AppliedPatch, ...]
+
+
+def require_ranges(tables: Iterable[GoldTable]) -> None:
+    """Raises UsageError if the results of a table have no begin and end."""
+    for table in tables:
+        if len(columns_of(table)) < 2 or not begin_of(table):
+            raise UsageError(
+                f"gold.{table.name} has no windows, so no range of time has results of its own",
+                remedy="compare the whole table: "
+                + pipeline_command("ledger", "--recompute", "--table", f"gold.{table.name}")
+                + "; with --from and --to, name the other tables with --table",
+            )
+
+
+def plan_recompute(
+    at: ConsistentSnapshot, deployed: Pipeline, ranges: Mapping[str, EventTimeRange]
+) -> tuple[RecomputeTarget, ...]:
+    """What is read for a range of each of some gold tables, by name; ``WHOLE`` for all results.
+
+    Raises OtherDeclarationError, LogGapError.
+    """
+    return tuple(
+        _target(at, deployed, deployed.gold[name], wanted) for name, wanted in ranges.items()
+    )
+
+
+def _target(
+    at: ConsistentSnapshot, deployed: Pipeline, declared: GoldTable, wanted: EventTimeRange
+) -> RecomputeTarget:
+    gold, late, silver = (
+        position_as_declared(at, deployed, path)
+        for path in (
+            GOLD.path(declared.name),
+            LATE.path(declared.name),
+            SILVER.path(declared.silver),
+        )
+    )
+    begin = begin_of(declared)
+    is_whole = wanted == WHOLE or not begin
+    spans = [EVERYTHING] if is_whole else wanted.spans
+    return RecomputeTarget(
+        declared=declared,
+        range=wanted,
+        gold=gold,
+        silver=silver.table,
+        late=late.table,
+        gold_files=overlapping_files(gold.handle, (*begin, "updated_at")[0], spans),
+        silver_files=_silver_files(silver, gold, spans),
+        late_files=overlapping_files(late.handle, _TIME, spans),
+        patches=tuple(_patches(at.decisions.operations, declared.name, gold, wanted)),
+    )
+
+
+def _silver_files(
+    silver: TablePosition, gold: TablePosition, spans: Iterable[tuple[int, int]]
+) -> tuple[DataFile, ...]:
+    wanted, name, n = list(spans), silver.table.name.replace("/", "."), gold.n
+    gone = LogGapError(
+        f"{name}: its files as of batch {n:,} were removed by a vacuum, and {gold.table.name} is "
+        "at this batch",
+        remedy=f"type the command again when the table has caught up: {pipeline_command('status')}",
+    )
+    try:
+        found = files_at(silver.table, n, lambda each: overlapping_files(each, _TIME, wanted))
+    except DeltaError as error:
+        raise gone from error
+    if silver.n > n and not all(silver.table.storage.exists(file.path) for file in found):
+        raise gone
+    return found
+
+
+def _patches(
+    operations: Iterable[Decision], name: str, gold: TablePosition, wanted: EventTimeRange
+) -> Iterable[AppliedPatch]:
+    applied = GoldPayload.of(gold.state).backfills
+    for each in operations:
+        if (span := applied.get(str(each.number))) is None:
+            continue
+        if span[0] < wanted.end and span[1] >= wanted.begin:
+            patch = Patch.of(each.document["tables"][name])
+            yield AppliedPatch(each.number, str(each.document["backfill"]), patch)
