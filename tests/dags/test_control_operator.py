@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ import pytest
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from headgate.airflow.operators import control_operator
 from headgate.airflow.operators.control_operator import (
     ACTIONS,
     LABELS,
@@ -34,6 +37,7 @@ from headgate.flow.gates.documents import Hold
 from headgate.history.savepoints.errors import SavepointError
 from headgate.history.savepoints.store import create_savepoint
 from headgate.lake.control.requests import waiting_requests
+from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.row_changes import RowChange, RowChanges
 from headgate.lake.tables.table import Table
 from tests.support.decisions import append, at
@@ -169,6 +173,32 @@ def test_late_rows_are_replayed_by_the_stream(lake: Lake, table: str) -> None:
         "by": "Airflow",
         "id": "",
     }
+
+
+def test_a_replay_that_would_take_a_backfill_back_is_not_requested(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed: list[Sequence[str]] = []
+    code = 1
+
+    def run_verb(words: Sequence[str], *_: object) -> tuple[int, str]:
+        typed.append(words)
+        return code, "backfill b1 has corrected results"
+
+    monkeypatch.setattr(control_operator, "run_verb", run_verb)
+    gold = lake.table("gold/per_minute")
+    state = gold.refresh().held("operation", gold.epoch)
+    payload = replace(GoldPayload.of(state), backfills={"1": (0, 60_000_000)})
+    gold.commit(replace(state, payload=payload, operation=1))
+    with pytest.raises(AirflowFailException, match="backfill b1 has corrected"):
+        act(lake, REPLAY)
+    assert waiting_requests(lake.layout) == ()
+    ((*_, root, last),) = typed
+    assert (root, last) == (str(Path(lake.layout.storage.uri("")).parent), "--dry-run")
+    assert "gold.per_minute" in typed[0]
+    code = 0
+    act(lake, REPLAY)
+    assert len(waiting_requests(lake.layout)) == 1
 
 
 def test_a_table_that_is_none_is_refused_by_name(lake: Lake) -> None:

@@ -23,7 +23,7 @@ from headgate.history.backfill.running import BackfillScope, preview_backfill
 from headgate.history.replay.refused import RefusedSelection as Refused
 from headgate.history.savepoints.holds import FOLDER
 from headgate.lake.tables.errors import DamagedFileError
-from headgate.lake.tables.frames import micros
+from headgate.lake.tables.frames import TableRows, micros
 from headgate.lake.tables.live_files import live_files
 from tests.support.backfilled import backfill, unequal
 from tests.support.engine import Engine
@@ -227,10 +227,10 @@ def test_what_is_left_out_is_found(
     compute: Any = recomputing.final_rows
 
     def without(*arguments: Any) -> Any:
-        *before, meant, now = arguments
+        *before, meant, waiting, now = arguments
         assert getattr(meant, left_out)
         changed: Any = {left_out: ()}
-        return compute(*before, replace(meant, **changed), now)
+        return compute(*before, replace(meant, **changed), waiting, now)
 
     monkeypatch.setattr("headgate.flow.gold.fold_stage.final_rows", without)
     assert backfill(lived.engine, tables=["sliding"]).report.result == "differs"
@@ -322,6 +322,7 @@ def test_a_pipeline_may_have_had_many_drains_and_replays(lived: Prepared) -> Non
     many = replace(few, drains=before, replays=replays)
     now = engine.clock()
     assert isinstance(stage, FoldStage)
-    rows = [stage.final_rows(files, meant, now).count() for meant in (few, many)]
+    none = TableRows(engine.spark, stage.late).of(())
+    rows = [stage.final_rows(files, meant, none, now).count() for meant in (few, many)]
     assert rows[0] > 0
     assert rows[0] == rows[1]

@@ -15,6 +15,7 @@ from headgate import exit_codes
 from headgate.cli import declaration, log_file
 from headgate.cli.declaration import gold_table
 from headgate.cli.driving import require_java, require_machine
+from headgate.cli.late_corrected import left_out, require_not_corrected
 from headgate.cli.options import (
     DEFAULT_ROOT,
     DryRun,
@@ -206,9 +207,12 @@ def replay_rows(
     json: bool,
 ) -> None:
     """Show what would be folded, or request the replay and wait for it. Raises HeadgateError if
-    the replay did not take place, is not done yet, or breaks the table's rules."""
+    the replay would take back what a published backfill has corrected, did not take place, is not
+    done yet, or breaks the table's rules."""
     require_machine(declared)
     name = f"gold.{table.name}"
+    _late_table(declared, layout, table.name)  # raises if there are no tables
+    require_not_corrected(declared, layout, table, wanted)
     if dry_run:
         rows = rows_of(declared, layout, table, wanted, only_of_final=True)
         windows = _windows(rows, table)
@@ -217,7 +221,6 @@ def replay_rows(
         document = {"table": name, "pairs": len(rows), "windows": windows}
         respond(json, {"pipeline": declared.name, **document}, said)
         return
-    _late_table(declared, layout, table.name)  # raises if there are no tables
     log_file.divert_to(layout, "late")
     request = _ask(layout, wanted, note)
     done = await_request(
@@ -236,6 +239,9 @@ def replay_rows(
     )
     document = {"table": name, "pairs": done.pairs, "n": done.n, "operation": done.number}
     replayed = plural(done.pairs, "late row")
+    for each in left_out(declared, layout):  # a backfill was published since the request
+        if each.table == table.name and each.operation == done.number:
+            raise HeadgateError(f"{each.why}; replayed {replayed} of others", remedy=each.remedy)
     said = f"replayed {replayed} of {name}, after batch {done.n:,}"
     respond(
         json,
@@ -306,8 +312,14 @@ def list_late(pipeline: PipelineName, root: Root = DEFAULT_ROOT, json: Json = Fa
         shown.add_row(*cells(each.table, each.waiting, each.replayed, *times))
     waits = [each.table for each in found if each.waiting]
     words = [command("late replay", f"gold.{waits[0]}", "--dry-run")] if waits else []
-    document = {"pipeline": declared.name, "late": [_document(each) for each in found]}
-    respond(json, document, shown, *words)
+    left = [each for each in left_out(declared, layout) if each.table in waits]
+    lines = [f"{each.why}: replay {each.operation} has left them out" for each in left]
+    document = {
+        "pipeline": declared.name,
+        "late": [_document(each) for each in found],
+        "left_out": [each.document() for each in left],
+    }
+    respond(json, document, shown, *lines, *words)
 
 
 def _document(count: LateCount) -> dict[str, object]:

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from headgate.airflow.operators.decision_operator import REJECT, RELEASE
 from headgate.airflow.operators.rows_approval import Question, Questions, asked
 from headgate.airflow.operators.stream_task import StreamTask
+from headgate.airflow.operators.verb_operator import run_verb
 from headgate.commands import pipeline_command, rendered
 from headgate.supervision.launcher import Launcher, Stream
 
@@ -135,15 +136,33 @@ class ControlOperator(StreamTask):
 
     def _replay(self) -> str:
         """Ask the stream's driver to replay late rows: it does so between two batches, or when it
-        starts."""
+        starts. Raises AirflowFailException, and asks for nothing, if a replay would take back what
+        a published backfill has corrected."""
         from headgate.flow.operations.late_replay import replay_document
         from headgate.lake.control.requests import send_request
 
         now, tables, layout = datetime.now(UTC), self._tables(self._declared()), self._stream.layout
         for name in tables:
+            self._require_not_corrected(name)
+        for name in tables:
             send_request(layout, "late_replay", replay_document(name, by="Airflow"), now)
         named = ", ".join(f"gold.{name}" for name in tables)
         return f"late rows of {named} are replayed between two batches"
+
+    def _require_not_corrected(self, name: str) -> None:
+        """Spark compares results with their definition, so the command does it, in a process of its
+        own. It is needed only if a backfill has changed the table."""
+        from headgate.declaration.kinds import GOLD
+        from headgate.lake.tables.payloads.gold import GoldPayload
+        from headgate.lake.tables.table import Table
+
+        gold = Table(self._stream.layout.storage, GOLD.path(name), pipeline=self.name)
+        if not gold.exists or not GoldPayload.of(gold.refresh()).backfills:
+            return
+        words = ("late", "replay", self.file, f"gold.{name}", "--root", self.root, "--dry-run")
+        code, said = run_verb(words, self.log.info, self._variables())
+        if code:
+            raise AirflowFailException(f"{self.name}: nothing was replayed\n{said}")
 
     def _check(self, stream: Stream) -> None:
         """Check what can keep the action from being completed after the stream was stopped. Raises

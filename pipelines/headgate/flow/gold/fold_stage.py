@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import key_of, operator_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable
@@ -86,7 +87,7 @@ class FoldStage:
         self._silver_rows = TableRows(spark, self.silver)
         self._gold_rows = declared_rows(spark, self.gold, declared)
         self._fold = GoldFold(spark, declared, self._pairs, assignment, aggregator)
-        replay = LateReplay(self._fold, self.silver, self.late, self.gold)
+        replay = self._replay = LateReplay(self._fold, self.silver, self.late, self.gold)
         late = StageTable(
             *(self.late, TableRows(spark, self.late).of, LATE_TIME),
             replay=replay.mark,
@@ -124,11 +125,15 @@ class FoldStage:
             gold.commit()
 
     def final_rows(
-        self, files: Sequence[DataFile], meant: RecomputedResults, now: datetime
+        self,
+        files: Sequence[DataFile],
+        meant: RecomputedResults,
+        waiting: DataFrame,
+        now: datetime,
     ) -> DataFrame:
         """The final rows that some files of silver give, in one pass (``recomputing.py``)."""
         silver, batches = self._silver_rows.of(files), {file.n for file in files}
-        return final_rows(self._fold, silver, batches, meant, now)
+        return final_rows(self._fold, silver, batches, meant, waiting, now)
 
     def defined_rows(
         self, silver: Sequence[DataFile], late: Sequence[DataFile], gold: State, now: datetime
@@ -140,6 +145,9 @@ class FoldStage:
         included = self._fold.included(self._silver_rows.of(silver), waiting)
         final_through = GoldPayload.of(gold).final_through(lateness)
         return self._fold.results(included, now, final_through).drop(STATE)
+
+    def left_out(self, document: Document) -> DataFrame:
+        return self._replay.left_out(document)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
         closed_through = GoldPayload.of(self.gold.refresh()).closed_through

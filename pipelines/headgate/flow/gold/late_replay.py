@@ -18,11 +18,16 @@ from headgate.declaration.contracts.operator import begin_of, key_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
 from headgate.flow.gold.aggregator import GoldFold
-from headgate.flow.gold.schema import compared_columns, gold_type
+from headgate.flow.gold.schema import (
+    compared_columns,
+    declared_rows,
+    gold_type,
+    time_column,
+)
 from headgate.flow.operations.patch import RowComparison, final_rows_within, patched
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.frames import TableRows, micros
+from headgate.lake.tables.frames import TableRows, micros, struct_of
 from headgate.lake.tables.history import files_at
 from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.payloads.gold import GoldPayload
@@ -81,6 +86,12 @@ class LatePairSelection:
             meant &= by[name].cast("string").eqNullSafe(wanted) if is_there else F.lit(False)
         return meant
 
+    def covers(self, first: int, end: int) -> bool:
+        """Whether all late pairs of the results that lie in ``[first, end)`` are selected."""
+        if self.keys or self.offsets is not None:
+            return False
+        return self.span[0] <= first and end - 1 <= self.span[1]
+
 
 def is_waiting(operation: int) -> Column:
     """Whether no replay up to this one, by its number, has folded a late pair."""
@@ -104,19 +115,26 @@ class LateReplay:
             TableRows(fold.spark, late),
         )
         self._begin = begin_of(declared)
+        rows = declared_rows(fold.spark, gold, declared)
+        self._place = StageTable(gold, rows.of, time_column(declared), key=key_of(declared))
         compared = key_of(declared), compared_columns(declared), gold_type(declared)
         self._comparison = RowComparison(*compared)
 
     def mark(self, _: StageTable, state: State, document: Document) -> Change:
         """Mark the late pairs that the document selects with the number of the replay. Pairs of
         open results wait for another replay: a pair is late by the watermark of its own partition,
-        which may be ahead of the source's watermark. Raises LogGapError if another tool has
-        rewritten silver, and the pairs could not be folded."""
+        which may be ahead of the source's watermark. Pairs of results that a published backfill has
+        corrected wait, too: the replay would take the correction back. Raises LogGapError if
+        another tool has rewritten silver, and the pairs could not be folded."""
+        self._gold.refresh()  # an operation that came just before may have changed it
         selection = LatePairSelection.of(document)
         files = selection.files(self._late)
-        rows = self._late_rows.of(files)
-        is_meant = is_result_final(self._fold.assignment.end, self._gold.state, self._fold.declared)
-        is_meant &= selection.has(self._fold.declared)
+        rows, is_meant = self._late_rows.of(files), self._is_meant(selection)
+        columns = rows.columns
+        if (corrected := self._corrected(rows.where(is_meant))) is not None:
+            flagged = corrected.withColumn("_is_corrected", F.lit(True))
+            rows = self._fold.aggregator.keyed(rows).join(flagged, "_key", "left")
+            is_meant &= F.col("_is_corrected").isNull()
         count = rows.where(is_meant).count()
         if not count:
             return Change(state)
@@ -125,6 +143,7 @@ class LateReplay:
             self._silver_files(n, [_EVERYTHING])
         number = F.lit(state.operation).cast("bigint")
         marked = rows.withColumn(REPLAYED, F.when(is_meant, number).otherwise(F.col(REPLAYED)))
+        marked = marked.select(*columns)
         moved = stage(self._late, state, marked, time_column=LATE_TIME, most_files=1)
         total = add_counts(state.total, {"replayed": count})
         return Change(replace(state, total=total), remove=files, moved=moved)
@@ -144,7 +163,9 @@ class LateReplay:
     def fold(self, place: StageTable, state: State, document: Document) -> Change:
         """Compute again the rows of the pairs that ``mark`` has marked."""
         self._late.refresh()
-        marked = self._late_within([LatePairSelection.of(document).span])
+        selection = LatePairSelection.of(document)
+        state = self._noting_left_out(state, selection)
+        marked = self._late_within([selection.span])
         marked = marked.where(F.col(REPLAYED) == state.operation)
         count = marked.count()
         if not count:
@@ -157,6 +178,67 @@ class LateReplay:
         compared = self._comparison.of(old, self._computed(state, affected, spans))
         return patched(place, state, self._comparison.patch(compared), spans, count)
 
+    def left_out(self, document: Document) -> DataFrame:
+        """The begin and the end, in microseconds since 1970 UTC, of each result whose late pairs a
+        replay would leave waiting now, because a published backfill has corrected the result."""
+        self._late.refresh()
+        self._gold.refresh()
+        selection = LatePairSelection.of(document)
+        meant = self._late_within([selection.span]).where(self._is_meant(selection))
+        if (corrected := self._corrected(meant)) is None:
+            return self._results(meant.limit(0))
+        return self._results(
+            self._fold.aggregator.keyed(meant).join(corrected, "_key", "left_semi")
+        )
+
+    def _is_meant(self, selection: LatePairSelection) -> Column:
+        """Whether a replay takes a late pair, unless its result is corrected."""
+        declared, end = self._fold.declared, self._fold.assignment.end
+        return is_result_final(end, self._gold.state, declared) & selection.has(declared)
+
+    def _corrected(self, meant: DataFrame) -> DataFrame | None:
+        """The ``_key`` of the results of some late pairs that published backfills have corrected:
+        before the replay, the table has another row than the definition gives. None if there is
+        none."""
+        if not (backfills := GoldPayload.of(self._gold.state).backfills):
+            return None
+        places = F.array(*(F.array(*map(F.lit, span)) for span in backfills.values()))
+        begin = F.unix_micros(*self._begin)
+        near = meant.where(F.exists(places, lambda span: begin.between(span[0], span[1])))
+        if not (spans := self._spans(near)):
+            return None
+        affected = self._fold.aggregator.keyed(near).select("_key").distinct()
+        _, rows = final_rows_within(self._place, spans)
+        rows = rows.join(affected, "_key", "left_semi")
+        compared = self._comparison.of(rows, self._computed(self._gold.state, affected, spans))
+        other = self._comparison.patch(compared)
+        found = other.select(struct_of(key_of(self._fold.declared)).alias("_key"))
+        return None if found.isEmpty() else found
+
+    def _noting_left_out(self, state: State, selection: LatePairSelection) -> State:
+        """The state with the results whose pairs ``mark`` has left waiting."""
+        payload = GoldPayload.of(state)
+        if not payload.backfills:
+            return state
+        left = self._late_within([selection.span]).where(self._is_meant(selection))
+        spans = payload.corrected(self._results(left).collect())
+        noted = {
+            number: each
+            for number, each in payload.left_out.items()
+            if not selection.covers(each["first"], each["end"])
+        }
+        for number, (first, end) in spans.items():
+            before = noted.get(number, {"first": first, "end": end})
+            noted[number] = {
+                "operation": state.operation,
+                "first": min(first, before["first"]),
+                "end": max(end, before["end"]),
+            }
+        return replace(state, payload=replace(payload, left_out=noted))
+
+    def _results(self, pairs: DataFrame) -> DataFrame:
+        return pairs.select(F.unix_micros(*self._begin), self._fold.assignment.end).distinct()
+
     def _late_within(self, spans: Sequence[Span]) -> DataFrame:
         return self._late_rows.of(overlapping_files(self._late.handle, LATE_TIME, spans))
 
@@ -164,8 +246,8 @@ class LateReplay:
         """The times of the results of some pairs: disjoint and rising."""
         if not self._begin:
             return [_EVERYTHING]
-        found = marked.select(F.unix_micros(*self._begin), self._fold.assignment.end).distinct()
-        return list(_united(sorted((first, end - 1) for first, end in found.collect())))
+        found = self._results(marked).collect()
+        return list(_united(sorted((first, end - 1) for first, end in found)))
 
     def _silver_files(self, n: int, spans: Sequence[Span]) -> tuple[DataFile, ...]:
         """The files that may have rows of some times, of the batches up to ``n``: silver may be

@@ -2,7 +2,7 @@
 
 A fold gives the same rows wherever batches end, so all pairs are folded at once. Pairs are late as
 in the stage: by the row's watermark at arrival, and by the drains before its batch. A late pair is
-folded if a replay of late pairs has selected it since.
+folded if a replay of late pairs has selected it since, and has not left it out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operator import begin_of
-from headgate.declaration.names import REPLAYED
+from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
 from headgate.flow.gold.aggregator import GoldFold
 from headgate.flow.gold.late_replay import LatePairSelection
 from headgate.lake.tables.data_file import STATE
@@ -47,10 +47,12 @@ def final_rows(
     silver: DataFrame,
     batches: Collection[int],
     meant: RecomputedResults,
+    waiting: DataFrame,
     now: datetime,
 ) -> DataFrame:
     """The rows of ``gold_type``. ``silver`` are rows of files whose folders have the names of
-    attempts, which contain batch ids: ``batches``."""
+    attempts, which contain batch ids: ``batches``. ``waiting`` are late pairs that replays have
+    left out."""
     placed = silver.select("*", F.col("_metadata.file_path").alias("_path"))
     batch = F.regexp_extract("_path", _BATCH, 1).cast("bigint")
     placed = placed.withColumn("_n", batch).drop("_path")
@@ -58,7 +60,11 @@ def final_rows(
     found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin)
     late = F.col("_late").isNotNull() | _closed(fold, batches, meant)
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
-    folded = folded.where(~late | _replayed(fold, meant)).drop(REPLAYED, "_n", "_late")
+    place = [*SILVER_IDENTITY, *begin_of(fold.declared)]
+    left_out = waiting.select(*place).withColumn("_waits", F.lit(True))
+    folded = folded.join(left_out, place, "left")
+    is_folded = ~late | (_replayed(fold, meant) & F.col("_waits").isNull())
+    folded = folded.where(is_folded).drop(REPLAYED, "_n", "_late", "_waits")
     rows = fold.results(fold.aggregator.keyed(folded), now, meant.final_through)
     return rows.where("final").drop(STATE)
 

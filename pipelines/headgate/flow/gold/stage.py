@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.model import GoldTable
 
@@ -49,6 +50,11 @@ class GoldStage(Protocol):
     def late_pairs(self, rows: DataFrame) -> DataFrame:
         """The pairs of some silver rows that would be late if the rows arrived now: each row once
         for every result that it would be late for."""
+
+    def left_out(self, document: Document) -> DataFrame:
+        """The results, with their begins and ends in microseconds since 1970 UTC, whose late pairs
+        a replay would leave waiting now: a published backfill has corrected them, and the replay
+        would take that back."""
 
 
 def gold_stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:

@@ -18,7 +18,7 @@ from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.failpoints import failpoint
 from headgate.flow.gold.fold_stage import FoldStage
-from headgate.flow.gold.late_replay import LatePairSelection
+from headgate.flow.gold.late_replay import LatePairSelection, is_waiting
 from headgate.flow.gold.recomputing import RecomputedResults
 from headgate.flow.gold.schema import compared_columns, gold_type
 from headgate.flow.gold.stage import gold_stage_of
@@ -166,7 +166,9 @@ class BackfillComputation:
         files = tuple(file for file in found if file.n <= target.n)
         if not files:
             return self._spark.createDataFrame([], gold_type(declared))
-        return stage.final_rows(files, meant, now)
+        late = TableRows(self._spark, target.late).of(target.late_files)
+        waiting = late.where(is_waiting(target.operation))
+        return stage.final_rows(files, meant, waiting, now)
 
     def _write_patch(self, rows: DataFrame, table: str) -> tuple[str, str]:
         """Write a patch as one file. Returns its path and the digest of its bytes."""

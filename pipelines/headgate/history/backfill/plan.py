@@ -10,7 +10,7 @@ from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operation import Document, is_rejected, operation_named
 from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, GOLD
+from headgate.declaration.kinds import BRONZE, GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.history.backfill.chains import BronzeDuplicates, links_of, with_chains, with_links
 from headgate.history.backfill.errors import NotBackfilledError, OtherDeclarationError
@@ -39,7 +39,8 @@ class BackfillTarget:
     ``operation``. ``files`` are those that may have rows of the range. ``final_through``,
     ``drains`` and ``replays`` decide which rows are late and which results are final
     (``flow.gold.recomputing.RecomputedResults``). ``earlier`` are the ids of the backfills that
-    were published into the range before."""
+    were published into the range before. ``late_files`` are those of the table ``late`` that may
+    have pairs of the range that replays have left out; none if there are no such pairs."""
 
     table: str
     range: EventTimeRange
@@ -52,6 +53,8 @@ class BackfillTarget:
     drains: tuple[tuple[int, int], ...]
     replays: tuple[tuple[int, Document, int], ...]
     earlier: tuple[str, ...]
+    late: Table
+    late_files: tuple[DataFile, ...]
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,9 @@ def _target(
 ) -> BackfillTarget:
     path = GOLD.path(declared.name)
     position = position_as_declared(at, deployed, path)
+    late = position_as_declared(at, deployed, LATE.path(declared.name))
     state, payload = position.state, GoldPayload.of(position.state)
+    left_out = wanted.spans if payload.left_out else ()
     source = graph_of(deployed).source_of(path).name
     done = _done(at, source, state.operation)
     touching = [each for each in done if _touches(each, deployed, path)]
@@ -124,6 +129,8 @@ def _target(
             if (final_through := final_end_at(each, payload, lateness)) is not None
         ),
         earlier=backfills_into(wanted, declared.name, touching),
+        late=late.table,
+        late_files=overlapping_files(late.handle, "_event_time", left_out),
     )
 
 

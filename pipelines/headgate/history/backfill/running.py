@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.kinds import BRONZE, GOLD
+from headgate.declaration.kinds import BRONZE, GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.failpoints import failpoint
 from headgate.flow.operations.backfill import NAME, Patch
@@ -113,7 +113,8 @@ def compute_backfill(
 
 def _read(at: ConsistentSnapshot, asked: BackfillScope, now: datetime) -> Savepoint:
     """The tables that a backfill reads, as a savepoint, so that a vacuum keeps them."""
-    paths = {*map(BRONZE.path, at.bronze), *map(GOLD.path, asked.tables)}
+    paths = {*map(BRONZE.path, at.bronze)}
+    paths |= {kind.path(name) for kind in (GOLD, LATE) for name in asked.tables}
     tables = {path: position for path, position in at.tables.items() if path in paths}
     return Savepoint.of(replace(at, tables=tables), asked.deployed.name, "", now)
 

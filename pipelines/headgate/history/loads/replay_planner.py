@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from headgate.declaration.contracts.operation import is_rejected
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import Pipeline
 from headgate.declaration.names import REPLAYED
@@ -24,6 +25,7 @@ from headgate.history.loads.requests import LoadRequest
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.load import Load, span_of
+from headgate.lake.tables.state import time_of
 from headgate.lake.tables.table import Table
 
 PAIRS_PER_REPLAY = 200_000
@@ -59,11 +61,23 @@ class ReplayPlanner:
             if state.n < load.n or state.operation < numbers.get(name, 0)
         ]
 
+    def _reached(self, name: str, load: Load) -> int | None:
+        """The event time up to which replays have taken the late rows of a load. Rows that they
+        have left out are not tried again."""
+        ends = (
+            each.document["to"]
+            for each in self._control.refresh().operations_of(self._source)
+            if each.document.get("load") == load.id and each.document["table"] == name
+            if not is_rejected(each.document, name)
+        )
+        return max(ends, default=None)
+
     def next_replay(self, load: Load) -> dict[str, Any] | None:
-        """The document of the next replay; None if all late rows of the load are folded. No gold
-        table may be ``behind``."""
+        """The document of the next replay; None if all late rows of the load are folded, or were
+        left out because a published backfill has corrected their results. No gold table may be
+        ``behind``."""
         for name, late in self._late.items():
-            if times := _times(late, load):
+            if times := _times(late, load, self._reached(name, load)):
                 begin, end = first_part(times, PAIRS_PER_REPLAY)
                 offsets = span_of(load.number)
                 return replay_document(
@@ -83,12 +97,15 @@ def first_part(times: Mapping[int, int], most: int) -> tuple[int, int]:
     return min(times) * SLICE, (end + 1) * SLICE
 
 
-def _times(late: Table, load: Load) -> Counter[int]:
-    """How many late rows of a load are not folded yet, in each slice of event time."""
+def _times(late: Table, load: Load, begin: int | None) -> Counter[int]:
+    """How many late rows of a load with event times from ``begin`` on are not folded yet, in each
+    slice of event time."""
     late.refresh()
     first, last = span_of(load.number)
     offset = ds.field("_offset")
     is_meant = ds.field(REPLAYED).is_null() & (offset >= first) & (offset <= last)
+    if begin is not None:
+        is_meant &= ds.field("_event_time") >= time_of(begin)
     scanner = late.handle.to_pyarrow_dataset().scanner(columns=["_event_time"], filter=is_meant)
     found: Counter[int] = Counter()
     for batch in scanner.to_batches():

@@ -17,4 +17,4 @@ def test_rows_that_are_not_there_are_not_asked_for() -> None:
     comparison = Comparison(["at"], ["total"], StructType())
     no_frame: Any = None
     assert comparison.columns(no_frame, counts) == ()
-    assert comparison.rows(no_frame, counts) == ()
+    assert comparison.rows(no_frame, counts.rows) == ()

@@ -46,6 +46,8 @@ FULL: dict[str, Payload] = {
         gate={"suite": "a", "at": 3, "broken": []},
         drains={"1": 9},
         open=4,
+        backfills={"2": [5, 8]},
+        left_out={"2": {"operation": 3, "first": 5, "end": 9}},
     ),
     "none": NoPayload(),
     "publication": PublicationPayload(version=4, event="00042-000000007"),
@@ -167,4 +169,5 @@ def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
     assert held.watermark == 5
     moved = State(replace(held, watermark=7)).encode()
     wanted = {"kind": "sessions", "watermark": 7, "closed_through": None}
-    assert moved["payload"] == {**wanted, "gate": None, "drains": {}, "open": None, "merged": 2}
+    wanted |= {"gate": None, "drains": {}, "open": None, "backfills": {}, "left_out": {}}
+    assert moved["payload"] == {**wanted, "merged": 2}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -23,7 +23,10 @@ class GoldPayload(Payload):
     ``released`` says who has released the version, when and why, ``earlier`` who has released what
     else breaks rules in it. None if there was no validation. ``open`` is the number of open rows,
     None if it is not known. ``backfills`` has the first and the last begin of the rows that each
-    published backfill has changed in the table, by the operation's number."""
+    published backfill has changed in the table, by the operation's number. ``left_out`` has, by the
+    same number, the results whose late pairs the last replay left waiting because of that backfill:
+    the number of the replay (``operation``), their first begin (``first``) and last end (``end``).
+    """
 
     kind: ClassVar[str] = "gold"
 
@@ -33,6 +36,7 @@ class GoldPayload(Payload):
     drains: Mapping[str, int] = field(default_factory=dict)
     open: int | None = None
     backfills: Mapping[str, Span] = field(default_factory=dict)
+    left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def rows(self, counted: int) -> Mapping[str, int]:
         opened = {} if self.open is None else {OPEN_ROWS: self.open}
@@ -44,6 +48,21 @@ class GoldPayload(Payload):
         if self.gate is None:
             return False
         return (self.gate["n"], self.gate["operation"]) == (n, operation)
+
+    def corrected_by(self, begin: int) -> str | None:
+        """The number of the last published backfill that has changed rows around a begin."""
+        found = (n for n, (first, last) in self.backfills.items() if first <= begin <= last)
+        return max(found, key=int, default=None)
+
+    def corrected(self, results: Iterable[Span]) -> dict[str, tuple[int, int]]:
+        """Some results, by the number of the last backfill that has changed rows around them: their
+        first begin and last end. A result is its begin and its end."""
+        spans: dict[str, tuple[int, int]] = {}
+        for begin, end in results:
+            if (number := self.corrected_by(begin)) is not None:
+                first, last = spans.get(number, (begin, end))
+                spans[number] = min(first, begin), max(last, end)
+        return spans
 
     def final_through(self, lateness: int) -> int | None:
         """The window end up to which results are final; None if none is. ``lateness`` is the
