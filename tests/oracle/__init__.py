@@ -12,6 +12,7 @@ from tests.oracle.parse import read_files
 from tests.oracle.rules import (
     Arrival,
     Closing,
+    Explode,
     Floor,
     GoldRules,
     Measure,
@@ -26,6 +27,7 @@ from tests.oracle.rules import (
 __all__ = [
     "Arrival",
     "Closing",
+    "Explode",
     "Floor",
     "GoldRules",
     "Measure",

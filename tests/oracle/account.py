@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.oracle.gold import GoldTable
 from tests.oracle.rules import Closing, Floor, Happening, Row, Rules, SilverRules, SourceRecord
-from tests.oracle.silver import Offered, offer, replacements
+from tests.oracle.silver import Offered, items_of, offer, replacements
 from tests.oracle.stamps import Stamped, closing_clock, stamp
 
 
@@ -56,7 +56,7 @@ def derive(
     conformed = [one for one in stamped if not one.duplicate and not one.reason]
     ignored = [one for one in stamped if one.reason == "ignored"]
     offered = {
-        name: [each for one in conformed if (each := offer(one, table)) is not None]
+        name: [each for one in conformed for each in offer(one, table)]
         for name, table in rules.silver.items()
     }
     replaced = {
@@ -78,7 +78,7 @@ def derive(
         quarantine=[quarantine_row(one) for one in stamped if is_refused(one)],
         silver=silver,
         rejected={
-            name: [rejected_row(each, table) for each in offered[name] if each.is_rejected]
+            name: rejected_rows([each for each in offered[name] if each.is_rejected], table)
             for name, table in suites.items()
         },
         late={name: table.late for name, table in gold.items()},
@@ -87,7 +87,13 @@ def derive(
         | {
             "silver": {name: len(rows) for name, rows in silver.items()},
             "filtered": {
-                name: len(ignored) + len(conformed) - len(found) for name, found in offered.items()
+                name: len(ignored) + rows_of(conformed, rules.silver[name]) - len(found)
+                for name, found in offered.items()
+            },
+            "exploded": {
+                name: exploded_counts(ignored, conformed, replaced[name], table)
+                for name, table in rules.silver.items()
+                if table.explode is not None
             },
             "suites": {name: suite_counts(offered[name], replaced[name]) for name in suites},
             "gold": {
@@ -138,6 +144,24 @@ def suite_counts(offered: list[Offered], replaced: list[Offered]) -> dict[str, i
     return {"rejected": rejected, "replaced": len(replaced), **broken}
 
 
+def rows_of(conformed: Iterable[Stamped], table: SilverRules) -> int:
+    return sum(len(items_of(one, table)) for one in conformed)
+
+
+def exploded_counts(
+    ignored: list[Stamped], conformed: list[Stamped], replaced: list[Offered], table: SilverRules
+) -> dict[str, int]:
+    """An ignored record counts as one item. ``replacing`` are the records of ``replaced``."""
+    empty = sum(not items_of(one, table) for one in conformed)
+    replacing = len({id(each.record) for each in replaced})
+    return {
+        "empty": empty,
+        "exploded": len(ignored) + len(conformed) - empty + replacing,
+        "items": len(ignored) + rows_of(conformed, table) + len(replaced),
+        "replacing": replacing,
+    }
+
+
 def bronze_row(record: Stamped) -> Row:
     return {
         "partition": record.source.partition,
@@ -164,14 +188,20 @@ def quarantine_row(record: Stamped) -> Row:
     }
 
 
-def rejected_row(offered: Offered, table: SilverRules) -> Row:
+def rejected_rows(rejected: list[Offered], table: SilverRules) -> list[Row]:
+    """Only the first rejected item of a record has the value of the record."""
+    firsts = {id(each.record): each for each in reversed(rejected)}
+    return [rejected_row(each, table, firsts[id(each.record)] is each) for each in rejected]
+
+
+def rejected_row(offered: Offered, table: SilverRules, is_first: bool) -> Row:
     record = offered.record
     return {
         "partition": record.source.partition,
         "offset": record.source.offset,
-        "item": 0,
+        "item": offered.row["_item"],
         "event_id": record.event_id,
         "event_time": record.event_time,
         "rules": [{"id": n, "severity": table.suite[n].severity} for n in offered.broken],
-        "value": record.source.value,
+        "value": record.source.value if is_first else None,
     }

@@ -49,10 +49,27 @@ class RowRule:
 
 
 @dataclass(frozen=True)
-class SilverRules:
-    """``columns`` get the record's fields. ``where`` gets their result (before ``drop``), and the
-    rules of ``suite`` get the rows that pass it (after ``drop``)."""
+class Explode:
+    """Each item of ``array``, a field or a path into dicts, is a row with the field ``name``. A
+    record without items has a row without an item if it is kept."""
 
+    name: str
+    array: str
+    keeps_empty: bool = False
+
+    def items(self, fields: Row) -> list[Any]:
+        found: Any = fields
+        for step in self.array.split("."):
+            found = None if found is None else found[step]
+        return list(found) if found else [None] * self.keeps_empty
+
+
+@dataclass(frozen=True)
+class SilverRules:
+    """``columns`` get the record's fields and the item of ``explode``. ``where`` gets their result
+    (before ``drop``), and the rules of ``suite`` get the rows that pass it (after ``drop``)."""
+
+    explode: Explode | None = None
     columns: Mapping[str, Expression] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     where: Callable[[Row], bool | None] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,7 +15,7 @@ from headgate.flow.silver.replacements import Replacements
 from headgate.history.replay import requests
 from headgate.history.replay.refused import RefusedRecords, RefusedSelection
 from headgate.insight.ledger.balance import balance
-from headgate.lake.tables.replay import RecordPosition, corrected_time
+from headgate.lake.tables.replay import corrected_time
 from tests.support.declared import source_of
 from tests.support.engine import Engine
 from tests.support.failing import dying
@@ -94,7 +95,7 @@ def test_files_of_replays_are_read_only_for_copies_of_rejected_rows(
     engine.take_in()
     corrected_before = Replacements._corrected_before
 
-    def reading(replacements: Replacements, replays: Collection[int]) -> set[RecordPosition]:
+    def reading(replacements: Replacements, replays: Collection[int]) -> Any:
         read.append(True)
         return corrected_before(replacements, replays)
 

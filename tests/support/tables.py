@@ -7,7 +7,7 @@ offset of the oracle is where the line starts. So each becomes the record's rank
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,11 @@ def read(root: Path, table: str, pipeline: str = "readings") -> list[Row]:
     return rows
 
 
-def differences(root: Path, expected: Tables) -> dict[str, list[str]]:
-    """How each table under ``root`` differs from the oracle's, in words; empty if none does."""
+def differences(
+    root: Path, expected: Tables, keys: Mapping[str, Sequence[str]] = GOLD_KEYS
+) -> dict[str, list[str]]:
+    """How each table under ``root`` differs from the oracle's, in words; empty if none does.
+    ``keys`` are those of the gold tables."""
     bronze = read(root, f"bronze/{SOURCE}")
     theirs, ours = ranks(expected.bronze), ranks(bronze)
     found = {
@@ -63,7 +66,7 @@ def differences(root: Path, expected: Tables) -> dict[str, list[str]]:
     for name, rows in expected.gold.items():
         actual = read(root, f"gold/{name}")
         found[f"gold/{name}"] = [
-            *compare(rows, actual, GOLD_KEYS[name], APPROXIMATE.get(name)),
+            *compare(rows, actual, keys[name], APPROXIMATE.get(name)),
             *_misplaced_states(root / "readings/gold" / name),
         ]
     found["counts"] = _miscounted(root, expected.counts)
@@ -113,9 +116,12 @@ def _miscounted(root: Path, counts: Mapping[str, Any]) -> list[str]:
         outcomes = {"silver": rows, "filtered": counts["filtered"][name]}
         records = {k: counts[k] for k in ("quarantined", "duplicate")}
         wanted[f"silver/{name}"] = outcomes | records
+    for name, numbers in counts["exploded"].items():
+        wanted[f"silver/{name}"] |= numbers
     for name, numbers in counts["suites"].items():
         # Bronze counts a copy that replaces a rejected row as a duplicate; silver does not.
-        duplicates = counts["duplicate"] - numbers["replaced"]
+        of = counts["exploded"].get(name, {"replacing": numbers["replaced"]})
+        duplicates = counts["duplicate"] - of["replacing"]
         wanted[f"silver/{name}"] |= {**numbers, "duplicate": duplicates}
     for name, gold in counts["gold"].items():
         wanted[f"gold/{name}"] = {k: gold[k] for k in ("folded", "late", "replayed")}

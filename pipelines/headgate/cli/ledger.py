@@ -89,6 +89,7 @@ _OF_SOURCES = (
     "corrected",
 )
 _OF_SILVER = ("read", "duplicate", "quarantined", "rejected", "silver", "filtered", "lag")
+_OF_ITEMS = ("empty", "exploded", "items")
 _OF_GOLD = ("pairs", "folded", "late", "rows", "final", "lag")
 
 
@@ -97,8 +98,11 @@ def _tables(account: Ledger, labels: SourceLabels) -> Iterator[Table]:
     if labels.several:
         rows = ((each.source, each.n, *_counts(each, _OF_SOURCES)) for each in account.sources)
         yield grid("", "source", "batch:", *(f"{name}:" for name in _OF_SOURCES), rows=rows)
+    silver: Sequence[str] = _OF_SILVER
+    if any(each.items is not None for each in account.silver):
+        silver = (*_OF_SILVER[:3], *_OF_ITEMS, *_OF_SILVER[3:])
     layers: tuple[tuple[str, Iterable[SilverAccount | GoldAccount], Sequence[str]], ...] = (
-        ("silver", account.silver, _OF_SILVER),
+        ("silver", account.silver, silver),
         ("gold", account.gold, _OF_GOLD),
     )
     for layer, tables, names in layers:
@@ -191,5 +195,6 @@ def show_proof(proof: Proof, out: Console) -> None:
         f"{plural(rows, 'row')} of bronze{f'.{source}' if several else ''}"
         for source, rows in proof.sources.items()
     )
-    says = f"proved by id: {', '.join(rows)}" if proof.holds else "not proved by id"
+    items = (f"{plural(items, 'item')} for {table}" for table, items in proof.items.items())
+    says = f"proved by id: {', '.join((*rows, *items))}" if proof.holds else "not proved by id"
     out.print(f"{MARK[proof.holds]} {says}")

@@ -37,7 +37,7 @@ MEANING_VERSION = 1
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
     Record: ("ignores_tombstones",),
     GoldTable: ("salt", "kind", "operator", "suite", "late"),
-    SilverTable: ("suite",),
+    SilverTable: ("suite", "explode"),
     Source: ("kind", "reads", "is_only", "expect_input_every", "expect_event_time_within"),
 }
 
@@ -110,12 +110,17 @@ def _plain(value: Any) -> Any:
         fields[value.kind] = _fields(value.reads, connector_of(value).not_meant)
     if isinstance(value, GoldTable):
         fields |= _plain(operator_of(value).meaning(value.operator))
-    if isinstance(value, SilverTable) and value.suite is not None:
-        # The rules apply from the next batch on. Only the presence of a suite is part of the table.
-        fields["expectations"] = True
+    if isinstance(value, SilverTable):
+        fields |= _optional(value)
     for name in _expressions(value):
         fields[name] = canonical(fields[name])
     return fields
+
+
+def _optional(table: SilverTable) -> dict[str, Any]:
+    # The rules apply from the next batch on. Only the presence of a suite is part of the table.
+    suite = {} if table.suite is None else {"expectations": True}
+    return suite if table.explode is None else {**suite, "explode": _plain(table.explode)}
 
 
 def _measure(measure: Measure) -> dict[str, Any]:

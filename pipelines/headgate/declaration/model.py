@@ -24,6 +24,7 @@ PublishedLayer = Literal["gold", "late", "quarantine", "gate"]
 PublishedWhen = Literal["final", "update"]
 OnDiffering = Literal["warn", "keep", "quarantine"]
 OnUnknown = Literal["ignore", "rescue", "quarantine"]
+OnEmpty = Literal["drop", "keep"]
 Jobs = Literal["fused", "per_layer"]
 
 
@@ -155,10 +156,22 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Explode:
+    """A record becomes a row for each item of ``array``, a column of the record or a path into its
+    structs. The item is the column ``name``. A record whose array is null or has no item becomes
+    one row without an item if it is to ``keep``, and otherwise no row."""
+
+    name: str
+    array: str
+    empty: OnEmpty = "drop"
+
+
+@dataclass(frozen=True)
 class SilverTable:
-    """``schema`` has the declared columns of the table: the record's columns with ``columns``
-    applied, without ``drop``. ``columns`` can use the record's fields, ``where`` the result of
-    ``columns``. The rules of ``suite`` can use ``schema`` and the columns that Headgate adds."""
+    """``schema`` has the declared columns of the table: the record's columns and the item of
+    ``explode``, with ``columns`` applied, without ``drop``, and without an exploded column.
+    ``columns`` can use the record's fields and the item, ``where`` the result of ``columns``. The
+    rules of ``suite`` can use ``schema`` and the columns that Headgate adds."""
 
     name: str
     source: str
@@ -167,6 +180,7 @@ class SilverTable:
     where: str | None
     schema: tuple[Column, ...]
     suite: Suite | None = None
+    explode: Explode | None = None
 
     @property
     def types(self) -> Columns:

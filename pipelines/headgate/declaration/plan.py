@@ -167,6 +167,7 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
     return {
         "table": SILVER.path(table.name),
         "from": table.source,
+        "explode": table.explode and vars(table.explode),
         "columns": _expressions(table.columns),
         "drop": list(table.drop),
         "where": table.where,
@@ -245,7 +246,8 @@ def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
     for bronze in document["bronze"].values():
         lines += ["", bronze["table"], f"  {bronze['holds']}"]
     for silver in document["silver"].values():
-        lines += ["", f"{silver['table']} from {silver['from']}", *_table_lines(silver)]
+        lines += ["", f"{silver['table']} from {silver['from']}", *_explode_lines(silver)]
+        lines += _table_lines(silver)
         lines += suite_lines(silver)
     several = len(pipeline.sources) > 1
     for quarantine in document["quarantine"].values():
@@ -264,6 +266,14 @@ def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
         ]
         lines += _publication_lines(publication, sink_of(pipeline.publish[name]))
     return lines
+
+
+def _explode_lines(silver: Mapping[str, Any]) -> list[str]:
+    if (explode := silver["explode"]) is None:
+        return []
+    empty = {"drop": "no row", "keep": "one row without an item"}[explode["empty"]]
+    what = f"{explode['name']} is each item of {explode['array']}"
+    return [f"  explode  {what}; a record without items: {empty}"]
 
 
 def _source_lines(source: Mapping[str, Any]) -> list[str]:

@@ -297,7 +297,7 @@ NEXT = [
     Wrong(WINDOW, "window: {session: 1 s}", 29, "gold.sales.window.session", None, "not built yet"),
     *(
         Wrong(WHERE, f"{key}: x", 25, f"silver.clean.{key}", None, "not built yet")
-        for key in ("explode", "lookup", "sql", "transform")
+        for key in ("lookup", "sql", "transform")
     ),
     *(
         Wrong("jobs: fused", f"{key}: x", 37, key, None, "not built yet")

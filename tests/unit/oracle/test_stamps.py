@@ -109,6 +109,7 @@ def test_only_a_record_that_conforms_makes_its_id_known() -> None:
         "silver": 0,
         "filtered": 0,
         "suites": 0,
+        "exploded": {},
         "gold": 0,
     }
 

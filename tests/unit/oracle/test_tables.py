@@ -370,6 +370,7 @@ def test_the_account_balances() -> None:
         "corrected": 0,
         "quarantined": 1,
         "conformed": 3,
+        "exploded": {},
         "read_bytes": sum(map(len, values)),
         "duplicate_bytes": len(values[1]),
         "quarantined_bytes": 1,

@@ -124,10 +124,13 @@ def show_refused(
     rows: list[tuple[str, RefusedRecord]] = []
     for records in found:
         rows += [(records.source.name, row) for row in records.rows(wanted, limit - len(rows))]
-    headers = (*labels.header, "record", "table", "id", "reason or rules", "detail", "value")
+    has_items = any(each.items for _, each in rows)
+    place = ("record", "items") if has_items else ("record",)
+    headers = (*labels.header, *place, "table", "id", "reason or rules", "detail", "value")
     shown = grid("", *headers)
     for name, each in rows:
-        at, why = (*labels.cell(name), each.position), ", ".join(each.reasons)
+        items = (", ".join(map(str, each.items)),) if has_items else ()
+        at, why = (*labels.cell(name), each.position, *items), ", ".join(each.reasons)
         value = as_text(each.value)
         shown.add_row(*cells(*at, each.table, each.event_id, why, each.detail, value))
     records_shown = [{**labels.field(name), **_document(each)} for name, each in rows]
@@ -139,6 +142,7 @@ def _document(row: RefusedRecord) -> dict[str, object]:
     time = row.event_time and row.event_time.isoformat()
     return {
         "record": str(row.position),
+        **({"items": list(row.items)} if row.items else {}),
         "table": row.table,
         "event_id": row.event_id,
         "event_time": time,

@@ -11,6 +11,30 @@ from headgate.declaration.keys.key import INSTANT, YEAR, Key, comes_next
 _EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
 _COMPUTED = "write expressions in `columns`, and a condition in `where`"
 
+_EXPLODED = Key(
+    "NAME",
+    "section",
+    "The array, or its column and what becomes of records without items.",
+    short="array",
+    children=(
+        Key(
+            "array",
+            "path",
+            "The array: a column of the record, or a path into structs such as `payload.items`.",
+            required=True,
+        ),
+        Key(
+            "empty",
+            "choice",
+            "What becomes of a record whose array is null or has no item. `drop`: it has no row, "
+            "so that rows are items and nothing else; the ledger counts it as `empty`. `keep`: it "
+            "has one row, whose item is null.",
+            default="drop",
+            choices=("drop", "keep"),
+        ),
+    ),
+)
+
 SILVER = Key(
     "TABLE",
     "section",
@@ -33,7 +57,18 @@ SILVER = Key(
             "A condition over the results of `columns`. A record for which it is false or null is "
             "filtered: it is counted and not kept.",
         ),
-        comes_next("explode"),
+        Key(
+            "explode",
+            "table",
+            "A record becomes a row for each item of an array: `{line: items}` makes the items of "
+            "the column `items` rows with the column `line`, beside the record's other columns. "
+            "`columns`, `where` and rules can use `line`, or `line.price` if items are structs. "
+            "The table does not have the column `items`, unless `columns` has its name, but "
+            "`columns` can use it. Id, event time and duplicates are those of the record. The "
+            "column `_item` is the place of an item in its array, from 0. An item may be null.",
+            entry=_EXPLODED,
+            of_columns=True,
+        ),
         comes_next("lookup", "write `case ... end` in `columns`, or join in headgate query"),
         comes_next("sql", _COMPUTED, replaces=("from",)),
         comes_next("transform", _COMPUTED, replaces=("from",)),

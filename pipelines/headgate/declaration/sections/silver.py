@@ -12,12 +12,14 @@ from headgate.declaration.expressions.expression import (
     parse_expression,
 )
 from headgate.declaration.expressions.inference import Scope, Unresolved
-from headgate.declaration.model import Column, Derived, SilverTable
+from headgate.declaration.expressions.typed import with_article
+from headgate.declaration.model import Column, Derived, Explode, SilverTable
 from headgate.declaration.names import LATE_COLUMNS, SILVER_COLUMNS, in_other_case, nearest
 from headgate.declaration.reading.checked import Field, Partial, ProblemReport, Section, partial
-from headgate.declaration.sections.source import UNKNOWN, SourceColumns
+from headgate.declaration.sections.source import UNKNOWN, SourceColumns, type_at
 from headgate.declaration.suites.model import Suite
 from headgate.declaration.suites.reading import RowSubject, RuleSubject
+from headgate.declaration.types import Array, DataType
 
 Parsed = TypeVar("Parsed")
 Named = TypeVar("Named")
@@ -38,8 +40,10 @@ def build_silver(
     """
     source, known = reference(section, sources, "source", report)
     columns = section.entries("columns")
-    fields, added, time = known or UNKNOWN
-    unread = isinstance(fields, Partial)
+    record, added, time = known or UNKNOWN
+    explode, item = _explode(section, record, report)
+    unread = isinstance(record, Partial) or section.reported("explode")
+    fields = partial({**item, **record}, missing=unread)
     derived = derive(columns, partial({**fields, **added}, missing=unread), report)
     changed = columns.get(time or "")
     if changed is not None:
@@ -49,13 +53,38 @@ def build_silver(
     scope = partial({**fields, **{n: types.get(n) for n in columns}}, missing=unknown)
     where = condition(section.get("where"), partial({**scope, **added}, missing=unknown), report)
     dropped = _dropped(section, scope, report)
-    kept = partial({n: t for n, t in scope.items() if n not in dropped}, missing=unknown)
+    exploded = {explode.array} - columns.keys() if explode else set()
+    absent = {*dropped, *exploded}
+    kept = partial({n: t for n, t in scope.items() if n not in absent}, missing=unknown)
     _check_kept(kept, section, columns, report)
     schema = tuple(Column(n, type_) for n, type_ in kept.items() if type_ is not None)
     named = section.get("expectations")
     held = partial({**kept, **SILVER_COLUMNS, **added}, missing=unknown)
     suite = read_suite(named, RowSubject(held)) if named else None
-    return SilverTable(name, source, derived, dropped, where, schema, suite), kept
+    return SilverTable(name, source, derived, dropped, where, schema, suite, explode), kept
+
+
+def _explode(
+    section: Section, fields: Scope, report: ProblemReport
+) -> tuple[Explode | None, dict[str, DataType | None]]:
+    """What the table explodes, and the column of the item; its type is None if it is not known."""
+    entries = section.entries("explode")
+    names = list(entries)
+    for name in names[1:]:
+        message = f"a table explodes one array, and {names[0]!r} is one; write another table"
+        report.at(entries[name], message)
+    if not names or entries[names[0]].value is None:
+        return None, dict.fromkeys(names)
+    name, at = names[0], Section.of(entries[names[0]])
+    for taken in (each for each in fields if each.lower() == name.lower()):
+        report.at(at, f"the record has a column {taken!r}; give the item another name")
+    array = at.get("array")
+    type_ = type_at(array, fields, report) if array else None
+    if array is None or not isinstance(type_, Array):
+        if array is not None and type_ is not None:
+            report.at(array, f"{array.text!r} is {with_article(type_)}, not an array")
+        return None, {name: None}
+    return Explode(name, **at.values("array", "empty")), {name: type_.element}
 
 
 def reference(

@@ -245,7 +245,7 @@ def _event_time(
     if section is None:
         return None
     at = section.get("column")
-    type_ = _type_at(at, types, report) if at else None
+    type_ = type_at(at, types, report) if at else None
     column = schema.get(at.text.partition(".")[0]) if at else None
     return build_event_time(section, type_, column, report)
 
@@ -275,7 +275,7 @@ def _event_id(field: Field | None, types: Scope, report: ProblemReport) -> tuple
     if not field.items:
         report.at(field, "is empty; name the columns, or remove the key")
     for item in field.items:
-        type_ = _type_at(item, types, report)
+        type_ = type_at(item, types, report)
         if type_ in (FLOAT, DOUBLE):
             message = f"{item.text!r} is a {type_}, which has no exact text to be an id"
             report.at(item, message)
@@ -285,7 +285,7 @@ def _event_id(field: Field | None, types: Scope, report: ProblemReport) -> tuple
     return tuple(item.text for item in field.items)
 
 
-def _type_at(at: Field, types: Scope, report: ProblemReport) -> DataType | None:
+def type_at(at: Field, types: Scope, report: ProblemReport) -> DataType | None:
     """The type of the column, or of the field inside of structs, that ``at`` names. None if it is
     not known, or does not exist, which is reported."""
     name, *steps = at.text.split(".")

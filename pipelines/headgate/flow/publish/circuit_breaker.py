@@ -6,7 +6,7 @@ same result, and a restart changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
@@ -15,11 +15,9 @@ from headgate.declaration.model import CircuitBreaker, Pipeline
 from headgate.declaration.quantities import is_above, plural
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import lineage, sum_of_counts
-from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.payloads.silver import records_in
 from headgate.lake.tables.state import Counts
 from headgate.lake.tables.table import Table
-
-_REFUSED = ("quarantined", "rejected")
 
 
 def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -> str | None:
@@ -31,11 +29,22 @@ def why_open(breaker: CircuitBreaker, read: int, silver: Mapping[str, Counts]) -
     if breaker.refused_above is None:
         return None
     for table, counts in silver.items():
-        refused, total = (sum(counts.get(key, 0) for key in keys) for keys in (_REFUSED, OUTCOMES))
-        if is_above(refused, breaker.refused_above, total):
-            share = f"{refused / total:.1%}, limit {breaker.refused_above:.1%}"
-            return f"{table}: {refused:,} of {total:,} records are refused ({share})"
+        for refused, total, what in _refused(counts):
+            if is_above(refused, breaker.refused_above, total):
+                share = f"{refused / total:.1%}, limit {breaker.refused_above:.1%}"
+                return f"{table}: {refused:,} of {total:,} {what} are refused ({share})"
     return None
+
+
+def _refused(counts: Counts) -> Iterator[tuple[int, int, str]]:
+    """How many records are refused, of how many. In a table that explodes an array, records are
+    quarantined and items rejected."""
+    quarantined, rejected = counts.get("quarantined", 0), counts.get("rejected", 0)
+    if "items" in counts:
+        yield quarantined, records_in(counts), "records"
+        yield rejected, counts["items"], "items"
+    else:
+        yield quarantined + rejected, records_in(counts), "records"
 
 
 class Breaker:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
@@ -24,13 +25,16 @@ from headgate.lake.storage.files import Storage
 from headgate.lake.tables.damage import require_sound
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import arrow_schema, struct_type
+from headgate.lake.tables.replay import RecordPosition, positions_of
 
 _POSITION = list(POSITION)
 _RULES = Array(Struct.of({"id": STRING, "severity": STRING}))
 
 
 def rejected_type(source: Source) -> StructType:
-    """``rules`` are all the rules that the row breaks; ``suite`` is the digest of their suite."""
+    """``rules`` are all the rules that the row breaks; ``suite`` is the digest of their suite.
+    ``value`` has the bytes of the record. It is null in the rows of all but the record's first
+    rejected item: a long record would be stored once for each item."""
     return struct_type(
         {
             **IDENTITY,
@@ -83,36 +87,44 @@ class RejectedRows:
     ) -> pa.Table:
         """The rejected rows among some files of bronze. ``staged`` has their identities and broken
         rules. Raises DamagedFileError or OSError if a file of bronze is damaged."""
+        nothing = self._schema.empty_table()
         if not staged:
-            return self._schema.empty_table()
+            return nothing
         found = pa.concat_tables(_identities(silver, file) for file in staged)
-        own = self._own(found)
-        known = found.select(_POSITION).append_column("row", pa.arange(0, len(found)))
+        found = found.sort_by([(name, "ascending") for name in IDENTITY])
+        # The first rejected item of each record stands for the record.
+        positions = positions_of(found, _POSITION)
+        firsts = [n for n, each in enumerate(positions) if not n or positions[n - 1] != each]
+        known = found.select(_POSITION).take(firsts)
+        known = known.append_column("row", pa.array(firsts, pa.int64()))
         require_sound(bronze, files)
         parts = [
-            self._rows(part, own.take(part.column("row")))
-            for file in files
-            for part in rows_among(bronze, file, known, self._schema.names)
+            part for file in files for part in rows_among(bronze, file, known, self._schema.names)
         ]
-        return pa.concat_tables([self._schema.empty_table(), *parts])
+        return self._rows(found, positions, pa.concat_tables(parts)) if parts else nothing
 
-    def _own(self, found: pa.Table) -> pa.Table:
-        """The columns that bronze does not have, of the rows with some identities."""
+    def _rows(
+        self, found: pa.Table, positions: Sequence[RecordPosition], records: pa.Table
+    ) -> pa.Table:
+        """``records`` has the rows of bronze, with the number of the first row that was ``found``
+        of each, at ``positions``."""
         rules = [[self._rules[each] for each in ids] for ids in found.column(WARNINGS).to_pylist()]
-        return pa.table(
-            {
-                ITEM: found.column(ITEM),
-                "rules": pa.array(rules, self._schema.field("rules").type),
-                "suite": pa.array([self._suite] * len(found), pa.string()),
-            }
-        )
-
-    def _rows(self, bronze: pa.Table, own: pa.Table) -> pa.Table:
+        own = {
+            ITEM: found.column(ITEM),
+            "rules": pa.array(rules, self._schema.field("rules").type),
+            "suite": pa.array([self._suite] * len(found), pa.string()),
+        }
+        firsts = {first: row for row, first in enumerate(records.column("row").to_pylist())}
+        of = {positions[first]: row for first, row in firsts.items()}
+        record = pa.array([of.get(each) for each in positions], pa.int64())
+        value = pa.array([firsts.get(n) for n in range(len(found))], pa.int64())
         columns = {
-            name: (own if name in own.column_names else bronze).column(name)
+            name: own[name]
+            if name in own
+            else records.column(name).take(value if name == "value" else record)
             for name in self._schema.names
         }
-        return pa.table(columns).cast(self._schema)
+        return pa.table(columns).cast(self._schema).filter(pc.is_valid(record))
 
 
 def _identities(storage: Storage, file: DataFile) -> pa.Table:

@@ -5,7 +5,9 @@ In most steps there is nothing to do, and the log or one column of bronze is eno
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.names import SILVER_POSITION
+from headgate.declaration.names import IDENTITY, ITEM, POSITION, SILVER_IDENTITY, SILVER_POSITION
 from headgate.flow.silver.copies import Copy, Earlier, candidates, first_copies
 from headgate.flow.silver.rejected import rows_among
 from headgate.flow.silver.transform import REJECTED, SilverTransform
@@ -29,8 +31,9 @@ from headgate.lake.tables.replay import (
 )
 from headgate.lake.tables.table import Table
 
-_COPY = ("partition", "offset", "event_id", "event_time")
-_OF_SILVER = (*SILVER_POSITION, "_event_id", "_event_time")
+_COPY = (*POSITION, "event_id", "event_time")
+_ROW = (*IDENTITY, "event_id", "event_time")
+_OF_SILVER = (*SILVER_IDENTITY, "_event_id", "_event_time")
 
 BronzeRows = Callable[[Sequence[DataFile]], DataFrame]
 
@@ -71,16 +74,16 @@ class Replacements:
         if not apart and not self._rejected.state.total.get("rejected"):
             return nothing
         duplicates = self._duplicates(files)
-        found = self._candidates(duplicates, files, apart, transform.suite, replays)
+        found, rejected = self._candidates(duplicates, files, apart, transform.suite, replays)
         if not found:
             return nothing
         rows = self._conforming(rows_of(files), found, transform)
-        good = set(positions_of(rows, _OF_SILVER[:2]))
-        passed = [row for row in found if row.position in good]
-        taken = {row.position for row in first_copies(passed, self._kept(passed, kept))}
-        return rows.filter(
-            pa.array([each in taken for each in positions_of(rows, _OF_SILVER[:2])], pa.bool_())
-        )
+        good = list(_identities(rows))
+        records = {record.position: record for record in found}
+        items = (replace(records[position], item=item) for position, item in good)
+        passed = list(candidates(items, rejected))
+        taken = {(row.position, row.item) for row in first_copies(passed, self._kept(passed, kept))}
+        return rows.filter(pa.array([each in taken for each in good], pa.bool_()))
 
     def _duplicates(self, files: Sequence[DataFile]) -> pa.Table:
         """The duplicates among some files of bronze. Rows of files with replayed copies have their
@@ -102,22 +105,23 @@ class Replacements:
         apart: Sequence[DataFile],
         suite: str,
         replays: Collection[int],
-    ) -> list[Copy]:
-        """The duplicates of rejected rows that no replay has corrected yet. Most producers send the
-        same bytes again, and the same rules would reject these. So such duplicates are left out
-        with ``by_value``, unless the files have replayed copies."""
+    ) -> tuple[list[Copy], Earlier]:
+        """The duplicates of records with rejected rows that no replay has corrected yet, and these
+        rows. Most producers send the same bytes again, and the same rules would reject these. So
+        such duplicates are left out with ``by_value``, unless the files have replayed copies."""
         if not len(duplicates):
-            return []
+            return [], Earlier(None)
         copies = pc.any(pc.less(duplicates.column("partition"), 0)).as_py()
         ids = pc.unique(duplicates.column("event_id"))
         spans = self._spans(duplicates.column("event_time"))
         handle = self._rejected.handle
         # A replay may have changed the time of a record, so its copies need all files.
-        files_before = live_files(handle) if copies else overlapping_files(handle, _COPY[3], spans)
+        near = overlapping_files(handle, "event_time", spans)
+        files_before = live_files(handle) if copies else near
         before = [
             (file, rows)
             for file in files_before
-            if (rows := list(_rows(self._rejected.storage, [file], _COPY, ids)))
+            if (rows := list(_rows(self._rejected.storage, [file], _ROW, ids)))
         ]
         earlier = [row for _, rows in before for row in rows]
         earlier += _rows(self._silver.storage, apart, _OF_SILVER, ids)
@@ -125,19 +129,21 @@ class Replacements:
         found = _among(duplicates, rejected)
         # This reads the files of all replays, so only if there is a candidate.
         if found and (corrected := self._corrected_before(replays)):
-            rejected = Earlier(self._within, (r for r in earlier if r.position not in corrected))
+            left = (row for row in earlier if (row.position, row.item) not in corrected)
+            rejected = Earlier(self._within, left)
             found = _among(duplicates, rejected)
         if not found or copies or not self._by_value:
-            return found
+            return found, rejected
         values = self._values(rejected.positions, [file for file, _ in before], suite)
         values |= self._values({*rejected.positions, *(row.position for row in found)}, files)
-        return [
+        differing = [
             row
             for row in found
             if all(
                 values.get(of.position) != values[row.position] for of in rejected.copies_of(row)
             )
         ]
+        return differing, rejected
 
     def _values(
         self,
@@ -156,29 +162,27 @@ class Replacements:
             for file in files
             for part in rows_among(storage, file, wanted, names)
             for row in part.to_pylist()
-            if row.get("suite") == suite
+            if row.get("suite") == suite and row["value"] is not None
         }
 
-    def _corrected_before(self, replays: Collection[int]) -> set[RecordPosition]:
+    def _corrected_before(self, replays: Collection[int]) -> set[tuple[RecordPosition, int]]:
         """The rejected rows of which earlier replays have brought a copy into the table, with any
         event time."""
         batches = {n for n in replays if n <= self._bronze.state.n}
         if not batches:
             return set()
-        taken = {
-            position
-            for file in files_of_batches(self._silver.handle, batches)
-            for position in positions_of(
-                read_sound(self._silver.storage, file, _OF_SILVER[:2]), _OF_SILVER[:2]
-            )
-        }
+        taken = defaultdict(list)
+        for file in files_of_batches(self._silver.handle, batches):
+            rows = read_sound(self._silver.storage, file, list(SILVER_IDENTITY))
+            for position, item in _identities(rows):
+                taken[position].append(item)
         columns = (*_COPY[:2], "headers")
         return {
-            corrects
+            (corrects, item)
             for file in files_of_batches(self._bronze.handle, batches)
             for row in read_sound(self._bronze.storage, file, columns).to_pylist()
-            if RecordPosition(row["partition"], row["offset"]) in taken
-            and (corrects := corrected_record(row["headers"])) is not None
+            for item in taken.get(RecordPosition(row["partition"], row["offset"]), ())
+            if (corrects := corrected_record(row["headers"])) is not None
         }
 
     def _kept(self, passed: Sequence[Copy], kept: Sequence[DataFile]) -> Earlier:
@@ -187,7 +191,7 @@ class Replacements:
         if self._within is None or not passed:
             return Earlier(self._within)
         spans = self._spans(pa.chunked_array([[row.time for row in passed]], pa.int64()))
-        files = overlapping_files(self._silver.handle, _OF_SILVER[3], spans)
+        files = overlapping_files(self._silver.handle, "_event_time", spans)
         ids = pa.array({row.id for row in passed}, pa.string())
         rows = _rows(self._silver.storage, [*files, *kept], _OF_SILVER, ids)
         return Earlier(self._within, rows)
@@ -210,7 +214,7 @@ class Replacements:
 
 
 def _among(duplicates: pa.Table, rejected: Earlier) -> list[Copy]:
-    """The ``candidates`` among some duplicates."""
+    """The ``candidates`` among some duplicates, which are whole records."""
     known = pa.array(sorted(rejected.ids), pa.string())
     ours = duplicates.filter(pc.is_in(duplicates.column("event_id"), value_set=known))
     return list(candidates(_copies(ours), rejected))
@@ -231,18 +235,23 @@ def _duplicates(parquet: pq.ParquetFile) -> pa.Table:
 def _rows(
     storage: Storage, files: Iterable[DataFile], names: Sequence[str], ids: pa.Array
 ) -> Iterator[Copy]:
-    """The rows with some ids, from files whose columns have these names."""
+    """The rows with some ids, from files whose columns ``_ROW`` have these names."""
     for file in files:
-        rows = read_sound(storage, file, names).select(list(names)).rename_columns(list(_COPY))
-        yield from _copies(_in_micros(rows.filter(pc.is_in(rows.column(2), value_set=ids))))
+        rows = read_sound(storage, file, names).select(list(names)).rename_columns(list(_ROW))
+        yield from _copies(_in_micros(rows.filter(pc.is_in(rows.column("event_id"), ids))))
+
+
+def _identities(rows: pa.Table) -> Iterator[tuple[RecordPosition, int]]:
+    """The records of some rows of silver, and the places of the rows among those of a record."""
+    items = rows.column(f"_{ITEM}").to_pylist()
+    yield from zip(positions_of(rows, tuple(SILVER_POSITION)), items, strict=True)
 
 
 def _copies(rows: pa.Table) -> Iterator[Copy]:
     for row in rows.to_pylist():
         position = RecordPosition(row["partition"], row["offset"])
-        yield Copy(
-            row["event_id"], position, row["event_time"], corrected_record(row.get("headers"))
-        )
+        corrects = corrected_record(row.get("headers"))
+        yield Copy(row["event_id"], position, row["event_time"], corrects, row.get(ITEM))
 
 
 def _in_micros(rows: pa.Table) -> pa.Table:

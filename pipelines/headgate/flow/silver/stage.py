@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.kinds import BRONZE, QUARANTINE, REJECTED, SILVER
 from headgate.declaration.model import SilverTable, Source
-from headgate.declaration.names import IDENTITY, POSITION
+from headgate.declaration.names import IDENTITY, POSITION, SILVER_POSITION
 from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.types import Struct
 from headgate.flow.operations.carrying_out import Operations
@@ -32,7 +32,8 @@ from headgate.lake.tables.history import files_after, steps_between
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.rejected import RejectedPayload
-from headgate.lake.tables.payloads.silver import SilverPayload
+from headgate.lake.tables.payloads.silver import SilverPayload, records_in, rows_in
+from headgate.lake.tables.replay import positions_of
 from headgate.lake.tables.row_counts import require_all, require_side_rows
 from headgate.lake.tables.staging import Prepared, prepare_together, stage
 from headgate.lake.tables.state import State
@@ -209,7 +210,10 @@ class SilverStage:
         staged = stage(table, state, rows, time_column=SILVER_TIME, divided_by=divided_by)
         counts = {k: int(v or 0) for k, v in observed.get.items()} if files else {}
         there = sum(file.rows for file in files)
-        require_all(table.name, state, sum(counts.values()), there, "rows of bronze were counted")
+        require_all(table.name, state, records_in(counts), there, "rows of bronze were counted")
+        if "items" in counts:
+            items = counts["items"]
+            require_all(table.name, state, rows_in(counts), items, "items were counted")
         if suite is None:
             return Prepared(table, state.counting(counts), staged)
         state = replace(state, payload=replace(payload, suite=suite.digest))
@@ -247,9 +251,14 @@ class SilverStage:
         if not len(rows):
             return ()
         rows = rows.cast(arrow_schema(row_type(self.silver[name])))
-        counts["duplicate"] -= len(rows)
+        records = len(set(positions_of(rows, tuple(SILVER_POSITION))))
+        counts["duplicate"] -= records
         counts["silver"] += len(rows)
         counts["replaced"] = len(rows)
+        if "items" in counts:
+            counts["exploded"] += records
+            counts["items"] += len(rows)
+            counts["replacing"] = records
         return stage_arrow(self.silver[name], state, rows, time_column=SILVER_TIME)
 
     def _is_asked_for(self, after: int, last: State) -> bool:

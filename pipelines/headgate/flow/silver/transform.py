@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.source import connector_of
-from headgate.declaration.model import Record, SilverTable, Source
+from headgate.declaration.model import Explode, Record, SilverTable, Source
 from headgate.declaration.names import ITEM, POSITION, SILVER_POSITION, WARNINGS
 from headgate.flow.silver.rules import MASK, RowRules
 from headgate.lake.tables.frames import Projection, struct_type
@@ -18,6 +18,7 @@ from headgate.lake.tables.record_shape import IGNORED
 
 REJECTED = "_rejected"
 """Whether a row breaks a rule that keeps it out of silver: a column that only staged rows have."""
+_ITEMS, _PLACE, _SIZE = "_items", "_place", "_size"
 
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
@@ -34,8 +35,12 @@ class SilverTransform:
         self.suite = table.suite.digest if table.suite else ""
         ours = _ours()
         self._flat = Projection(F.col("record.*"), *ours.values())
+        self._exploded: tuple[Projection, ...] = _exploded(table.explode) if table.explode else ()
         derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
         kept = [*record.types, *ours]
+        if table.explode:
+            kept += [table.explode.name, _PLACE, _SIZE]
+            derived[f"_{ITEM}"] = F.coalesce(_PLACE, F.lit(0))
         self._derived = Projection(
             *(
                 derived.get(name, F.col(f"`{name}`")).alias(name)
@@ -45,8 +50,7 @@ class SilverTransform:
         rules = RowRules(table.suite) if table.suite else None
         self._masked = Projection("*", rules.mask().alias(MASK)) if rules else None
         self._outcome = Projection("*", _outcome(table, rules).alias("_outcome"))
-        outcomes = OUTCOMES if rules else OUTCOMES[:-1]
-        self._counts = [F.count(F.when(_is(o), 1)).alias(o) for o in outcomes]
+        self._counts = _counts(table)
         self._is_kept = _is("silver") | _is("rejected") if rules else _is("silver")
         computed = {WARNINGS: rules.warnings()} if rules else {}
         names = silver_type(table, record).fieldNames()
@@ -59,7 +63,10 @@ class SilverTransform:
         rejects are among them, and the column ``REJECTED`` says which they are. ``counts`` observes
         how many rows had each of ``OUTCOMES``, once the frame has been computed. Rows with other
         outcomes than ``silver`` and ``rejected`` are only counted."""
-        rows = self._derived.of(self._flat.of(bronze))
+        rows = self._flat.of(bronze)
+        for step in self._exploded:
+            rows = step.of(rows)
+        rows = self._derived.of(rows)
         rows = self._masked.of(rows) if self._masked else rows
         rows = self._outcome.of(rows)
         return self._columns.of(rows.observe(counts, *self._counts).where(self._is_kept))
@@ -84,10 +91,39 @@ def _outcome(table: SilverTable, rules: RowRules | None) -> Column:
     outcome = F.when(F.col("_duplicate"), _number("duplicate"))
     outcome = outcome.when(F.col("_reason") == IGNORED, _number("filtered"))
     outcome = outcome.when(F.col("_reason").isNotNull(), _number("quarantined"))
+    if table.explode and table.explode.empty == "drop":
+        outcome = outcome.when(F.col(_PLACE).isNull(), _number("empty"))
     if rules is None:
         return outcome.when(passes, _number("silver")).otherwise(_number("filtered"))
     outcome = outcome.when(~passes, _number("filtered"))
     return outcome.when(rules.rejects(), _number("rejected")).otherwise(_number("silver"))
+
+
+def _exploded(explode: Explode) -> tuple[Projection, Projection]:
+    """Each record once for each item, with the item, its ``_PLACE`` and the number of rows that the
+    record becomes (``_SIZE``). A record without items, and one that does not conform, becomes one
+    row, whose ``_PLACE`` is null."""
+    conforms = ~F.col("_duplicate") & F.col("_reason").isNull()
+    items = F.when(conforms, F.col(explode.array))
+    sized = Projection("*", items.alias(_ITEMS), F.greatest(F.size(items), F.lit(1)).alias(_SIZE))
+    return sized, Projection("*", F.posexplode_outer(_ITEMS).alias(_PLACE, explode.name))
+
+
+def _counts(table: SilverTable) -> list[Column]:
+    """What ``SilverTransform.conformed`` observes. The items that the arrays have are counted
+    beside the rows that they became."""
+    outcomes = [outcome for outcome in OUTCOMES if outcome != "empty" or table.explode]
+    outcomes = [outcome for outcome in outcomes if outcome != "rejected" or table.suite]
+    counts = [F.count(F.when(_is(outcome), 1)).alias(outcome) for outcome in outcomes]
+    if table.explode is None:
+        return counts
+    is_item = _is("silver") | _is("filtered") | _is("rejected")
+    is_first = is_item & (F.col(f"_{ITEM}") == 0)
+    return [
+        *counts,
+        F.count(F.when(is_first, 1)).alias("exploded"),
+        F.sum(F.when(is_first, F.col(_SIZE))).alias("items"),
+    ]
 
 
 def _number(outcome: str) -> Column:

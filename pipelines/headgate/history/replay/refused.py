@@ -63,7 +63,9 @@ class RefusedSelection:
 class RefusedRecord:
     """A refused record. ``reasons`` is the reason for quarantine, or the ids of all broken rules.
     ``where`` is its file or topic. ``is_open`` says whether no good copy of it is in the tables.
-    ``value`` is None for a record that has no value at the broker."""
+    ``value`` is None for a record that has no value at the broker. ``items`` are the places of the
+    rejected items, if the table explodes an array; ``reasons`` are those of these items. They are
+    the items without a good copy, if there is one."""
 
     table: str
     partition: int
@@ -77,6 +79,7 @@ class RefusedRecord:
     ingested_at: datetime
     value: bytes | None
     is_open: bool
+    items: Sequence[int] = ()
 
     @property
     def position(self) -> RecordPosition:
@@ -181,13 +184,14 @@ class RefusedRecords:
 
         self._sql.register("ids", pa.table({"wanted_id": pa.array(sorted(ids), pa.string())}))
         self._register(f"silver_{name}", self._at.silver[name])
-        columns = 'event_id, partition, "offset", epoch_us(event_time)'
         refused = f"""
-            SELECT {columns} FROM refused SEMI JOIN ids ON event_id = wanted_id
+            SELECT event_id, partition, "offset", epoch_us(event_time),
+                   unnest(if(items = [], [0], items))
+            FROM refused SEMI JOIN ids ON event_id = wanted_id
             WHERE "table" = '{REJECTED.name}.{name}' AND is_open
         """
         held = f"""
-            SELECT _event_id, {", ".join(SILVER_POSITION)}, epoch_us(_event_time)
+            SELECT _event_id, {", ".join(SILVER_POSITION)}, epoch_us(_event_time), _item
             FROM "silver_{name}" SEMI JOIN ids ON _event_id = wanted_id
         """
         open_, kept = (self._sql.execute(sql).fetchall() for sql in (refused, held))
@@ -196,7 +200,10 @@ class RefusedRecords:
     def _earlier(self, rows: Iterable[tuple[Any, ...]]) -> Earlier:
         within = self.source.record.one_copy_within
         reach = None if within is None else within // timedelta(microseconds=1)
-        return Earlier(reach, (Copy(id_, RecordPosition(*at), time) for id_, *at, time in rows))
+        return Earlier(
+            reach,
+            (Copy(id_, RecordPosition(*at), time, item=item) for id_, *at, time, item in rows),
+        )
 
     def origin(self, position: RecordPosition) -> RecordPosition:
         """The record of the source of which a record is a copy; the record itself if it is none."""
@@ -211,24 +218,33 @@ class RefusedRecords:
             SELECT 'quarantine' AS "table", q.partition, q."offset", event_id, event_time,
                    [reason] AS reasons, "column", detail, "{place}" AS place, ingested_at, value,
                    NOT EXISTS (SELECT 1 FROM copies c WHERE (c.of_partition, c.of_offset)
-                               = (q.partition, q."offset")) AS is_open
+                               = (q.partition, q."offset")) AS is_open, []::INTEGER[] AS items
             FROM quarantine q
         """
 
     def _rejected(self, name: str) -> str:
         self._register(f"rejected_{name}", self._at.rejected[name])
         place = connector_of(self.source).place
-        return f"""
+        rows = f"""
             SELECT 'rejected.{name}' AS "table", partition, "offset", event_id, event_time,
                    list_transform(rules, lambda rule: rule.id) AS reasons, NULL AS "column",
                    NULL AS detail, "{place}" AS place, ingested_at, value,
                    {self._is_open(name)} AS is_open
-            FROM "rejected_{name}" r
+        """
+        if self._pipeline.silver[name].explode is None:
+            return f'{rows}, []::INTEGER[] AS items FROM "rejected_{name}" r'
+        return f"""
+            SELECT "table", partition, "offset", any_value(event_id), any_value(event_time),
+                   list_sort(list_distinct(flatten({_of_open("reasons")}))), NULL, NULL,
+                   any_value(place), any_value(ingested_at), any_value(value), bool_or(is_open),
+                   {_of_open("item")}
+            FROM ({rows}, item FROM "rejected_{name}" r) GROUP BY ALL
         """
 
     def _is_open(self, name: str) -> str:
-        """SQL for whether silver has no copy of a rejected row ``r``. A copy corrects the row, or
-        has its id at an event time within ``one_copy_within``."""
+        """SQL for whether silver has no copy of a rejected row ``r``. A copy is the same item of a
+        record that corrects the row's record, or has its id at an event time within
+        ``one_copy_within``."""
         silver = self._at.silver[name]
         if not silver.total("replaced"):
             return "true"
@@ -243,15 +259,21 @@ class RefusedRecords:
                 AND abs(epoch_us(s._event_time) - epoch_us(r.event_time)) <= {micros}
             """
         return f"""
-            NOT EXISTS (SELECT 1 FROM "silver_{name}" s WHERE {same_id})
+            NOT EXISTS (SELECT 1 FROM "silver_{name}" s WHERE s._item = r.item AND {same_id})
             AND NOT EXISTS (
                 SELECT 1 FROM copies c JOIN "silver_{name}" s
-                ON s._partition = c.partition AND s._offset = c."offset"
+                ON s._partition = c.partition AND s._offset = c."offset" AND s._item = r.item
                 WHERE c.of_partition = r.partition AND c.of_offset = r."offset")
         """
 
     def _register(self, name: str, position: TablePosition) -> None:
         self._sql.register(name, position.dataset())
+
+
+def _of_open(column: str) -> str:
+    """SQL for a list of the values of the open rows of a record; of all rows, if none is open."""
+    values = f"list({column} ORDER BY item)"
+    return f"coalesce({values} FILTER (WHERE is_open), {values})"
 
 
 def refused_table_names(pipeline: Pipeline, sources: Collection[str]) -> Iterator[str]:

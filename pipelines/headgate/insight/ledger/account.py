@@ -28,7 +28,9 @@ class Difference:
 @dataclass(frozen=True)
 class SilverAccount:
     """read = duplicate + quarantined + rejected + silver + filtered, as of the table's own batch
-    id ``n``. ``rejected`` rows break a rule of the table's suite. For ``corrected`` of the
+    id ``n``. In a table that explodes an array: read = duplicate + quarantined + empty + exploded,
+    and items = rejected + silver + filtered, for the items of the records that are ``exploded``.
+    ``rejected`` rows break a rule of the table's suite. For ``corrected`` of the
     quarantined records, a valid copy came later. ``replaced`` of the rows in silver are copies
     that took the place of a rejected row: to bronze, they are duplicates of it. ``lag`` is the
     number of batches that the table is behind the bronze table of its source."""
@@ -45,6 +47,9 @@ class SilverAccount:
     silver: int
     filtered: int
     replaced: int
+    empty: int | None = None
+    exploded: int | None = None
+    items: int | None = None
 
 
 @dataclass(frozen=True)
@@ -211,4 +216,4 @@ class Ledger:
 
 
 def _without(account: SilverAccount | GoldAccount, names: Collection[str]) -> dict[str, Any]:
-    return {k: v for k, v in asdict(account).items() if k not in names}
+    return {k: v for k, v in asdict(account).items() if k not in names and v is not None}

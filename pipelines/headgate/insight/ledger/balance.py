@@ -22,7 +22,7 @@ from headgate.insight.ledger.account import (
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.payloads.silver import records_in, rows_in
 from headgate.lake.tables.snapshot import Positions, TablePosition, as_of, late_as_of, newest
 
 
@@ -86,7 +86,11 @@ def _silver(declared: SilverTable, at: Positions) -> SilverAccount:
         silver=silver.total("silver"),
         filtered=silver.total("filtered"),
         replaced=silver.total("replaced"),
+        **({key: silver.total(key) for key in _OF_ITEMS} if declared.explode else {}),
     )
+
+
+_OF_ITEMS = ("empty", "exploded", "items")
 
 
 def _gold(declared: GoldTable, source: str, at: Positions) -> GoldAccount:
@@ -114,7 +118,7 @@ def _differences(pipeline: Pipeline, at: Positions) -> Iterator[Difference]:
         assert key is not None
         held.check(position, f"rows of its files = {key}", position.total(key), _rows(position))
     for name, silver in at.silver.items():
-        _check_silver(silver, pipeline.silver[name].source, at, held)
+        _check_silver(silver, pipeline.silver[name], at, held)
         if name in at.rejected:
             side = as_of(at.rejected[name], silver.state.n).total("rejected")
             law = "rejected = rows of its table of rejected rows"
@@ -134,16 +138,19 @@ class _Laws:
             self.broken.append(Difference(table, law, n, expected, found))
 
 
-def _check_silver(silver: TablePosition, source: str, at: Positions, laws: _Laws) -> None:
-    above = as_of(at.bronze[source], silver.state.n)
-    side = as_of(at.quarantine[source], silver.state.n)
+def _check_silver(silver: TablePosition, declared: SilverTable, at: Positions, laws: _Laws) -> None:
+    above = as_of(at.bronze[declared.source], silver.state.n)
+    side = as_of(at.quarantine[declared.source], silver.state.n)
     if above.state.n != silver.state.n:
         laws.check(silver, "n is a batch of bronze", above.state.n, silver.state.n)
-    outcomes = sum(map(silver.total, OUTCOMES))
-    law = "read = duplicate + quarantined + rejected + silver + filtered"
-    laws.check(silver, law, above.total("read"), outcomes)
+    rows, law, replacing = rows_in(silver.state.total), "rejected + silver + filtered", "replaced"
+    if declared.explode is not None:
+        laws.check(silver, f"items = {law}", silver.total("items"), rows)
+        law, replacing = "empty + exploded", "replacing"
+    law = f"read = duplicate + quarantined + {law}"
+    laws.check(silver, law, above.total("read"), records_in(silver.state.total))
     # A copy that takes the place of a rejected row is a duplicate to bronze.
-    duplicates = silver.total("duplicate") + silver.total("replaced")
+    duplicates = silver.total("duplicate") + silver.total(replacing)
     laws.check(silver, "duplicates of bronze", above.total("duplicate"), duplicates)
     laws.check(
         silver,

@@ -4,11 +4,11 @@ the one table that has it, with DuckDB over the Parquet files."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.contracts.operator import begin_of
-from headgate.declaration.model import GoldTable, Pipeline, SilverTable
+from headgate.declaration.model import Explode, GoldTable, Pipeline, SilverTable
 from headgate.declaration.names import IDENTITY, POSITION, SILVER_IDENTITY
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
@@ -27,14 +27,15 @@ from headgate.lake.tables.snapshot import (
 
 if TYPE_CHECKING:
     import duckdb
+    from pyarrow.compute import Expression
 
 SHOWN = 20
 """The number of misplaced rows that are listed."""
 
 _BRONZE = f"""
-    SELECT partition, "offset", event_id,
+    SELECT partition, "offset", event_id, rows,
            CASE WHEN duplicate THEN 'duplicate' WHEN reason = '{IGNORED}' THEN 'ignored'
-                WHEN reason IS NOT NULL THEN 'quarantined'
+                WHEN reason IS NOT NULL THEN 'quarantined' WHEN rows = 0 THEN 'empty'
                 ELSE 'conformed' END AS outcome
     FROM bronze_rows
 """
@@ -52,11 +53,13 @@ class Discrepancy:
 
 @dataclass(frozen=True)
 class Proof:
-    """``sources`` has the number of bronze's rows that were followed, by source. Without findings,
-    each row is in exactly one place."""
+    """``sources`` has the number of bronze's rows that were followed, by source. ``items`` has the
+    number of items that were followed, by silver table that explodes an array. Without findings,
+    each row and each item is in exactly one place."""
 
     sources: Mapping[str, int]
     findings: tuple[Discrepancy, ...]
+    items: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -71,6 +74,7 @@ class Proof:
         return {
             "rows": self.rows,
             **(each if len(self.sources) > 1 else {}),
+            **({"items": dict(self.items)} if self.items else {}),
             "holds": self.holds,
             "findings": [asdict(f) for f in self.findings],
         }
@@ -94,22 +98,23 @@ def by_id(layout: Layout, pipeline: Pipeline) -> Proof:
         for gold in pipeline.gold.values():
             findings += prover.gold(gold)
     rows = {name: bronze.total("read") for name, bronze in at.bronze.items()}
-    return Proof(rows, tuple(findings))
+    return Proof(rows, tuple(findings), prover.items)
 
 
 class _Prover:
     def __init__(self, connection: duckdb.DuckDBPyConnection, at: Positions) -> None:
         self._sql = connection
         self._at = at
+        self.items: dict[str, int] = {}
         self._corrections = {name: corrections(each) for name, each in at.bronze.items()}
 
     def silver(self, table: SilverTable) -> Iterator[Discrepancy]:
-        """Check that every row of bronze is in exactly one place, and that every row of the other
-        tables is in bronze."""
+        """Check that every row of bronze, and each of its items, is in exactly one place, and that
+        every row of the other tables is in bronze."""
         silver = self._at.silver[table.name]
         bronze, quarantine = (each[table.source] for each in (self._at.bronze, self._at.quarantine))
         n = silver.state.n
-        self._load("bronze_rows", as_of(bronze, n), _BRONZE_COLUMNS)
+        self._load("bronze_rows", as_of(bronze, n), _bronze_columns(table.explode))
         self._load("quarantine_rows", as_of(quarantine, n), ["partition", "offset"])
         self._load("silver_rows", silver, _SILVER_COLUMNS)
         rejected = self._at.rejected.get(table.name)
@@ -123,6 +128,8 @@ class _Prover:
             twice = _TWICE.format(_ROW, "rejected")
             yield from self._wrong(rejected.table.name, "rows more than once", twice)
         self._run(f"CREATE OR REPLACE TEMP TABLE bronze AS {_BRONZE}")
+        item = "0" if table.explode is None else "unnest(range(rows))"
+        self._run(f"CREATE OR REPLACE TEMP TABLE expected AS {_EXPECTED.format(item)}")
         self._run(
             f"CREATE OR REPLACE TEMP TABLE silver AS SELECT {_OF_SILVER}, "
             "_event_id AS event_id FROM silver_rows"
@@ -155,11 +162,25 @@ class _Prover:
             problem = "rows that silver has too, or without a valid record in bronze"
             yield from self._wrong(rejected.table.name, problem, _WRONGLY_REJECTED)
         yield from self._missing(table, silver)
+        if table.explode is not None:
+            yield from self._exploded(silver, replaced)
+
+    def _exploded(self, silver: TablePosition, replaced: int) -> Iterator[Discrepancy]:
+        """Check the numbers of records without items, and of items. ``replaced`` items are those of
+        copies. An ignored record counts as one item."""
+        empty = self._number("SELECT count(*) FROM bronze WHERE outcome = 'empty'")
+        items = self._number("SELECT count(*) FROM expected")
+        ignored = self._number(_IGNORED)
+        self.items[silver.table.name] = items
+        for key, there in (("empty", empty), ("items", items + ignored + replaced)):
+            if there != silver.total(key):
+                problem = f"{key} in bronze, but {silver.total(key):,} were counted"
+                yield Discrepancy(silver.table.name, problem, there)
 
     def _missing(self, table: SilverTable, silver: TablePosition) -> Iterator[Discrepancy]:
         """Check that the number of valid rows neither in silver nor rejected is that of filtered
         rows."""
-        ignored = self._number("SELECT count(*) FROM bronze WHERE outcome = 'ignored'")
+        ignored = self._number(_IGNORED)
         filtered = silver.total("filtered") - ignored if table.where else 0
         count, examples = self._rows_of(_MISSING)
         if count != filtered:
@@ -192,8 +213,11 @@ class _Prover:
             problem = f"sum({measure}) is {counted:,}, but {folded:,} pairs were folded: off by"
             yield Discrepancy(gold.table.name, problem, abs(counted - folded))
 
-    def _load(self, name: str, position: TablePosition, columns: list[str]) -> None:
-        """Load ``columns`` of a table, as of a position. No other column is read."""
+    def _load(
+        self, name: str, position: TablePosition, columns: list[str] | dict[str, Expression]
+    ) -> None:
+        """Load ``columns`` of a table, or expressions by name, as of a position. No other column is
+        read."""
         scan = position.dataset().scanner(columns=columns)
         self._sql.register("scan", scan.to_reader())
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM scan")
@@ -220,7 +244,23 @@ class _Prover:
         return count, tuple(dict(zip(names, row, strict=True)) for row in self._run(found))
 
 
-_BRONZE_COLUMNS = ["partition", "offset", "event_id", "duplicate", "reason"]
+def _bronze_columns(explode: Explode | None) -> dict[str, Expression]:
+    """``rows`` is the number of rows that a record becomes if it is valid and no duplicate."""
+    import pyarrow.compute as pc
+
+    names = (*POSITION, "event_id", "duplicate", "reason")
+    rows = pc.scalar(1)
+    if explode is not None:
+        sizes = pc.list_value_length(pc.field("record", *explode.array.split(".")))
+        least = pc.scalar(0 if explode.empty == "drop" else 1)
+        rows = pc.max_element_wise(sizes, least)
+    return {**{name: pc.field(name) for name in names}, "rows": rows}
+
+
+_IGNORED = "SELECT count(*) FROM bronze WHERE outcome = 'ignored'"
+_EXPECTED = """
+    SELECT partition, "offset", {} AS item, event_id FROM bronze WHERE outcome = 'conformed'
+"""
 _SILVER_COLUMNS = [*SILVER_IDENTITY, "_event_id"]
 _RECORD = ", ".join(f'"{name}"' for name in POSITION)
 _ROW = ", ".join(f'"{name}"' for name in IDENTITY)
@@ -229,13 +269,14 @@ _OF_SILVER = ", ".join(f'_{name} AS "{name}"' for name in IDENTITY)
 _TWICE = "SELECT {}, count(*) AS times FROM {} GROUP BY ALL HAVING count(*) > 1"
 # A copy of a rejected row is a duplicate to bronze. A copy in partition ~p belongs to the log of p.
 _IS_REPLACED = f"""
-    b.outcome = 'duplicate' AND (s.event_id, {sql_of_log("s.partition")})
-    IN (SELECT (event_id, {sql_of_log("partition")}) FROM rejected)
+    b.outcome = 'duplicate' AND s.item < b.rows
+    AND (s.event_id, {sql_of_log("s.partition")}, s.item)
+    IN (SELECT (event_id, {sql_of_log("partition")}, item) FROM rejected)
 """
 _FOREIGN = f"""
     SELECT s.* FROM silver s
     LEFT JOIN bronze b USING (partition, "offset")
-    WHERE b.outcome IS DISTINCT FROM 'conformed' AND NOT ({_IS_REPLACED})
+    ANTI JOIN expected USING ({_ROW}) WHERE b.outcome IS NULL OR NOT ({_IS_REPLACED})
 """
 _REPLACED = f"""
     SELECT count(*) FROM silver s JOIN bronze b USING (partition, "offset") WHERE {_IS_REPLACED}
@@ -257,13 +298,11 @@ _WRONGLY_QUARANTINED = """
 """
 _WRONGLY_REJECTED = f"""
     SELECT r.* FROM rejected r
-    LEFT JOIN bronze b USING (partition, "offset") LEFT JOIN silver s USING ({_ROW})
-    WHERE b.outcome IS DISTINCT FROM 'conformed' OR s.partition IS NOT NULL
+    LEFT JOIN expected e USING ({_ROW}) LEFT JOIN silver s USING ({_ROW})
+    WHERE e.partition IS NULL OR s.partition IS NOT NULL
 """
-_MISSING = """
-    SELECT b.partition, b."offset", b.event_id FROM bronze b
-    ANTI JOIN silver USING (partition, "offset") ANTI JOIN rejected USING (partition, "offset")
-    WHERE b.outcome = 'conformed'
+_MISSING = f"""
+    SELECT * FROM expected ANTI JOIN silver USING ({_ROW}) ANTI JOIN rejected USING ({_ROW})
 """
 _LATE_TWICE = f"""
     SELECT {_OF_SILVER}, {{}}count(*) AS times

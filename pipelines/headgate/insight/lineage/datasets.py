@@ -43,6 +43,7 @@ from headgate.lake.tables.table import Table
 How = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION", "FILTER", "GROUP_BY"]
 """A subtype of a transformation, in the words of OpenLineage's column lineage facet."""
 
+_COMPUTED: How = "TRANSFORMATION"
 EVENT_TIME = "_event_time"
 """The column of silver that decides to which windows a row belongs."""
 
@@ -70,18 +71,22 @@ def of_bronze(record: Record) -> Columns:
 
 
 def of_silver(table: SilverTable, record: Record) -> Columns:
-    fields = record.types.keys()
+    fields: Mapping[str, str] = {name: name for name in record.types}
+    if table.explode is not None:
+        fields = {**fields, table.explode.name: table.explode.array.partition(".")[0]}
     derived = {each.name: each.expression for each in table.columns}
     of: dict[str, tuple[Input, ...]] = {
-        name: _computed(derived.get(name, name), fields) for name in table.types
+        name: _from_fields(derived.get(name, name), fields) for name in table.types
     }
     of[EVENT_TIME] = (Input(record.event_time.column.partition(".")[0], "TRANSFORMATION"),)
     # The condition may read all columns of the table, also those that are dropped after it.
     rows = {
         Input(source.column, "FILTER")
-        for name in _names(table.where, fields | derived.keys())
-        for source in _computed(derived.get(name, name), fields)
+        for name in _names(table.where, fields.keys() | derived.keys())
+        for source in _from_fields(derived.get(name, name), fields)
     }
+    if table.explode is not None:
+        rows.add(Input(fields[table.explode.name], "FILTER"))
     return Columns(of, tuple(sorted(rows)))
 
 
@@ -107,6 +112,15 @@ def _aggregated(measure: Measure, names: Collection[str]) -> tuple[Input, ...]:
     read = (name for each in measure.arguments for name in _names(each.text, names))
     tested = (Input(name, "FILTER") for name in _names(measure.filter, names))
     return _without_copies((*(Input(name, "AGGREGATION") for name in read), *tested))
+
+
+def _from_fields(expression: str, fields: Mapping[str, str]) -> tuple[Input, ...]:
+    """As ``_computed``, over the fields of a record. An item is computed from its array, and
+    ``fields`` has the field of each name."""
+    return _without_copies(
+        Input(fields[each.column], each.how if fields[each.column] == each.column else _COMPUTED)
+        for each in _computed(expression, fields.keys())
+    )
 
 
 def _computed(expression: str, names: Collection[str]) -> tuple[Input, ...]:

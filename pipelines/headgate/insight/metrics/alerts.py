@@ -184,8 +184,11 @@ def _input() -> Iterator[Alert]:
     )
     yield Alert(
         "HeadgateRejectedShare",
-        _share("headgate_records_total", "rejected", "quarantined"),
-        "{{ $value | humanizePercentage }} of the records for {{ $labels.table }} are rejected",
+        " or ".join(
+            _share(f"headgate_{counted}_total", "rejected", "quarantined")
+            for counted in ("records", "items")
+        ),
+        "{{ $value | humanizePercentage }} of the rows for {{ $labels.table }} are rejected",
         pipeline_command("quarantine list"),
         check="quarantine",
         lasts="5m",

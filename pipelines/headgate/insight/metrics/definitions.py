@@ -144,7 +144,14 @@ TABLES = MetricGroup(
             "records_total",
             "source table outcome",
             "What became of each record in a silver table: silver, quarantined, rejected, filtered "
-            "or duplicate. The outcomes of a table add up to what it has read.",
+            "or duplicate. The outcomes of a table add up to what it has read. In a table that "
+            "explodes an array: quarantined, duplicate, empty, or exploded.",
+        ),
+        _counter(
+            "items_total",
+            "source table outcome",
+            "What became of each item in a silver table that explodes an array: silver, rejected "
+            "or filtered.",
         ),
         _counter(
             "pairs_total",

@@ -23,7 +23,7 @@ from headgate.lake.control.driver_reports import Failure, SourceProgress, about_
 from headgate.lake.control.driver_requests import stop_asked
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import lineage, sum_of_counts
-from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.payloads.silver import records_in
 from headgate.lake.tables.state import Counts, commit_time
 from headgate.lake.tables.table import Table
 from headgate.supervision.job_state import Ended, JobState, how_ended
@@ -192,14 +192,17 @@ def _event_time(context: HealthContext, limits: Limits) -> Iterator[str]:
 def _late(context: HealthContext, limits: Limits) -> Iterator[str]:
     for name in context.declared.gold:
         counted = context.recently(GOLD.path(name), limits.recent)
-        yield from _share(name, counted, "late", ("late", "folded"), limits.late)
+        pairs = counted.get("late", 0) + counted.get("folded", 0)
+        yield from _share(name, counted, "late", pairs, limits.late)
 
 
 def _quarantine(context: HealthContext, limits: Limits) -> Iterator[str]:
     for name in context.declared.silver:
         counted = context.recently(SILVER.path(name), limits.recent)
-        yield from _share(name, counted, "quarantined", OUTCOMES, limits.quarantined)
-        yield from _share(name, counted, "rejected", OUTCOMES, limits.quarantined)
+        records = records_in(counted)
+        yield from _share(name, counted, "quarantined", records, limits.quarantined)
+        items = counted.get("items", records)
+        yield from _share(name, counted, "rejected", items, limits.quarantined)
 
 
 def _set_aside(context: HealthContext, limits: Limits) -> Iterator[str]:
@@ -239,10 +242,8 @@ def _about(context: HealthContext, source: str | None, message: str) -> str:
     return message if source is None else about_source(source, message, context.declared.sources)
 
 
-def _share(
-    table: str, counted: Counts, what: str, of: Sequence[str], limit: float
-) -> Iterator[str]:
-    found, total = counted.get(what, 0), sum(counted.get(key, 0) for key in of)
+def _share(table: str, counted: Counts, what: str, total: int, limit: float) -> Iterator[str]:
+    found = counted.get(what, 0)
     if total and is_above(found, limit, total):
         yield f"{table}: {found:,} of {total:,} are {what} ({found / total:.1%}, limit {limit:.1%})"
 

@@ -38,6 +38,16 @@ def test_shares_and_numbers(above: float | None, below: int | None, open_: str |
     assert why_open(CircuitBreaker(above, below, 5), 100, {"clean": counts}) == open_
 
 
+def test_records_and_items_have_shares_of_their_own() -> None:
+    """Many items of the good records do not hide that half of the records are invalid."""
+    counts = {"quarantined": 50, "exploded": 50, "items": 1000, "silver": 900, "rejected": 100}
+    found = [why_open(CircuitBreaker(each, None, 5), 100, {"clean": counts}) for each in (0.4, 0.5)]
+    assert found == ["clean: 50 of 100 records are refused (50.0%, limit 40.0%)", None]
+    few = counts | {"quarantined": 0}
+    said = "clean: 100 of 1,000 items are refused (10.0%, limit 9.0%)"
+    assert why_open(CircuitBreaker(0.09, None, 5), 100, {"clean": few}) == said
+
+
 def broken(lake: Lake, keys: str) -> Pipeline:
     file = lake.pipeline.file
     publish = 'publish:\n  finals: {from: gold.per_minute, kafka: {servers: "h:1", topic: t}}\n'

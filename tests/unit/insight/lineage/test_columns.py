@@ -80,6 +80,20 @@ def test_of_silver(declared: Pipeline) -> None:
     assert found.rows == tuple(Input(name, "FILTER") for name in ("id", "pieces", "price"))
 
 
+def test_of_items(tmp_path: Path) -> None:
+    (tmp_path / "landing").mkdir()
+    text = DECLARATION.replace(
+        "    columns:\n      city",
+        "    explode: {label: shop.tags}\n    columns:\n      sign: upper(label)\n      city",
+        1,
+    )
+    (tmp_path / "sales.yml").write_text(text)
+    declared = load(tmp_path / "sales.yml")
+    found = of_silver(declared.silver["clean"], declared.sources["orders"].record)
+    assert found.of["label"] == found.of["sign"] == (Input("shop", "TRANSFORMATION"),)
+    assert Input("shop", "FILTER") in found.rows
+
+
 def test_of_gold(declared: Pipeline) -> None:
     found = of_gold(declared.gold["per_hour"], declared.silver["clean"])
     assert found.of == {

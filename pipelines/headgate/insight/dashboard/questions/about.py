@@ -12,7 +12,7 @@ from headgate.insight.dashboard.questions.selection import span
 from headgate.insight.dashboard.questions.view import GoldView
 from headgate.insight.dashboard.reading.shown import Shown
 from headgate.insight.dashboard.reading.versions import ReleasedVersion
-from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.payloads.silver import records_in
 from headgate.lake.tables.state import time_of
 
 
@@ -63,7 +63,7 @@ def refused(shown: Shown, table: str) -> dict[str, Any]:
         return nothing | {"rules_of": None}
     total = silver.state.total
     declared = shown.pipeline.silver[shown.gold(table).silver]
-    read = sum(total.get(each, 0) for each in OUTCOMES)
+    read = records_in(total)
     quarantined = total.get("quarantined", 0)
     return {
         "read": read,

@@ -20,7 +20,7 @@ from headgate.insight.metrics.tail import TableTail
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.log import Commit, list_log, read_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.payloads.silver import OUTCOMES
+from headgate.lake.tables.payloads.silver import OF_RECORDS, OF_ROWS
 from headgate.lake.tables.state import Counts, State, time_of
 
 MOST_KEPT = 500
@@ -150,9 +150,14 @@ class TablesPart(Reading):
     def _add_silver(self, samples: Samples) -> None:
         for at in self._standing(SILVER):
             where = {"source": self._declared.silver[at.name].source, "table": at.path}
-            for outcome in OUTCOMES:
+            explodes = self._declared.silver[at.name].explode is not None
+            others = ("empty", "exploded") if explodes else OF_ROWS
+            for outcome in (*OF_RECORDS, *others):
                 total = at.state.total.get(outcome, 0)
                 samples.add("records_total", total, outcome=outcome, **where)
+            for outcome in OF_ROWS if explodes else ():
+                total = at.state.total.get(outcome, 0)
+                samples.add("items_total", total, outcome=outcome, **where)
 
     def _add_gold(self, samples: Samples) -> None:
         for at in self._standing(GOLD):

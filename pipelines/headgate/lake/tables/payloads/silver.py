@@ -5,11 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headgate.lake.tables.state import Payload
+from headgate.lake.tables.state import Counts, Payload
 
-OUTCOMES = ("silver", "filtered", "quarantined", "duplicate", "rejected")
-"""The outcomes of rows of bronze, which a silver table counts in its totals: each row has one. The
-last one is counted only with a suite."""
+OF_ROWS = ("silver", "filtered", "rejected")
+OF_RECORDS = ("quarantined", "duplicate")
+OUTCOMES = (*OF_ROWS, *OF_RECORDS, "empty")
+"""The outcomes of records, which a silver table counts in its totals: each record has one. In a
+table that explodes an array, a record is in ``OF_RECORDS``, or ``empty``, or ``exploded``, and each
+of the ``items`` of the last ones is in ``OF_ROWS``. ``rejected`` is counted only with a suite."""
+
+
+def rows_in(counts: Counts) -> int:
+    """The rows to which ``where`` and rules were applied: records, or their items."""
+    return sum(counts.get(outcome, 0) for outcome in OF_ROWS)
+
+
+def records_in(counts: Counts) -> int:
+    """The records that a silver table has counted."""
+    rest = sum(counts.get(outcome, 0) for outcome in (*OF_RECORDS, "empty"))
+    return rest + counts.get("exploded", rows_in(counts))
 
 
 @dataclass(frozen=True)
