@@ -51,6 +51,14 @@ class SilverAccount:
     exploded: int | None = None
     items: int | None = None
 
+    @property
+    def accounted(self) -> int:
+        """The records that have an outcome."""
+        rest = self.rejected + self.silver + self.filtered
+        if self.exploded is not None:
+            rest = self.exploded + (self.empty or 0)
+        return self.duplicate + self.quarantined + rest
+
 
 @dataclass(frozen=True)
 class GoldAccount:

@@ -170,7 +170,9 @@ def _account_document(account: Account) -> dict[str, Any]:
     return {
         "n": {source.source: source.n for source in ledger.sources},
         **_part(ledger, "generation read duplicate quarantined rejected set_aside filtered"),
-        "silver_read": sum(each.read for each in ledger.silver),
+        "silver_read": sum(
+            each.read if each.items is None else each.items for each in ledger.silver
+        ),
         "pairs": sum(each.pairs for each in gold),
         "late": sum(each.late for each in gold),
         "gaps": len(ledger.gaps),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.load import load
-from headgate.declaration.model import Publication, PublishedLayer
+from headgate.declaration.model import Explode, Publication, PublishedLayer
 from headgate.flow.publish.publication import PublishedPosition
 from headgate.flow.publish.sinks.letters import DeadLetters, Letter
 from headgate.history.savepoints.store import create_savepoint
@@ -64,6 +64,19 @@ def test_counts_are_those_of_the_commits(lake: Lake, read: Reading) -> None:
         ("silver/good",): 1,
         ("gold/per_minute",): 1,
     }
+
+
+def test_items_are_counted_beside_records(lake: Lake, place: WatchedPipeline, clock: Clock) -> None:
+    of_records = {"quarantined": 1, "duplicate": 1, "empty": 3, "exploded": 1}
+    of_items = {"silver": 3, "filtered": 4, "rejected": 0}
+    fill(lake, silver_counts={**of_records, **of_items, "items": 7})
+    good = replace(place.declared.silver["good"], explode=Explode("line", "items"))
+    declared = replace(place.declared, silver={"good": good})
+    found = Reading(replace(place, declared=declared), Histograms(), clock)()
+    for metric, counts in (("records_total", of_records), ("items_total", of_items)):
+        wanted = {("events", "silver/good", name): count for name, count in counts.items()}
+        assert values(found, metric) == wanted
+    assert value(found, "ledger_difference_records", "silver/good") == 0
 
 
 def test_a_new_process_serves_the_same_counts(

@@ -8,6 +8,7 @@ import { Part } from "./part.js";
 
 const SOURCE = ["n", "read", "replayed", "duplicate", "differing", "quarantined", "corrected"];
 const SILVER = ["read", "duplicate", "quarantined", "rejected", "silver", "filtered", "lag"];
+const EXPLODED = ["read", "duplicate", "quarantined", "empty", "exploded", "items", "rejected", "silver", "filtered", "lag"];
 const GOLD = ["pairs", "folded", "late", "replayed", "rows", "final", "lag"];
 
 export function ledger(main, pipeline) {
@@ -44,11 +45,21 @@ function content(found) {
       { name: "Replayed", value: count(found.replayed) },
     ]),
     Object.keys(sources).length ? section("Sources", "each has batch ids of its own", SOURCE, sources, "source") : null,
-    section("Silver", "read = duplicate + quarantined + rejected + silver + filtered", SILVER, found.silver),
+    ...silver(Object.entries(found.silver)),
     section("Gold", "pairs = folded + late", GOLD, found.gold),
     unread.length ? h("section", { class: "card" }, h("h2", {}, "Files that are not read"), h("ul", {}, unread.map((file) => h("li", {}, `${file.path}, ${file.status.replace("_", " ")}: ${file.reason}`)))) : null,
     gaps.length ? h("section", { class: "card" }, h("h2", {}, "Accepted gaps"), h("ul", {}, gaps.map((gap) => h("li", {}, `${gap.topic}, partition ${gap.partition}, from ${count(gap.first)} to ${gap.end === null ? "?" : count(gap.end - 1)}: ${gap.reason}`)))) : null,
   ].filter(Boolean);
+}
+
+// A table that explodes an array counts its records and its items.
+function silver(tables) {
+  const [plain, exploded] = [false, true].map((is) => tables.filter(([, account]) => "items" in account === is));
+  const law = "read = duplicate + quarantined + ";
+  return [
+    plain.length ? section("Silver", `${law}rejected + silver + filtered`, SILVER, Object.fromEntries(plain)) : null,
+    exploded.length ? section("Silver, by item", `${law}empty + exploded; items = rejected + silver + filtered`, EXPLODED, Object.fromEntries(exploded)) : null,
+  ];
 }
 
 function section(title, law, columns, tables, what = "table") {

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from headgate.declaration.kinds import SILVER
 from headgate.insight.ledger import Ledger, balance, deployed
-from headgate.insight.ledger.account import SilverAccount
 from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.parts.tables import TablesPart
 from headgate.insight.metrics.samples import Samples
@@ -35,12 +34,7 @@ class LedgerPart(Reading):
         ledger = self._known[1]
         samples.add("ledger_differences", len(ledger.differences))
         for silver in ledger.silver:
-            table, accounted = SILVER.path(silver.table), _accounted(silver)
+            table, accounted = SILVER.path(silver.table), silver.accounted
             samples.add("ledger_read_records", silver.read, table=table)
             samples.add("ledger_accounted_records", accounted, table=table)
             samples.add("ledger_difference_records", silver.read - accounted, table=table)
-
-
-def _accounted(silver: SilverAccount) -> int:
-    refused = silver.duplicate + silver.quarantined + silver.rejected
-    return refused + silver.silver + silver.filtered
