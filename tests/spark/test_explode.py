@@ -240,3 +240,16 @@ def test_a_table_with_other_items_than_were_counted_is_refused(
     assert not project.read("silver/clean")
     project.engine().catch_up()
     project.compare()
+
+
+def test_a_rule_may_read_the_place_of_a_row(project: ExplodedProject) -> None:
+    text = project.declaration.read_text()
+    before, _, _ = text.partition("  tags:")
+    project.declaration.write_text(f"{before}  all: {{from: raw, expectations: clean}}\n")
+    project.write_rules("expectations:\n  - {id: first, expect: _item < 1}\n")
+    project.land([order("a", "1.00", "2.00")])
+    project.engine().run_all()
+    assert clean_rows(project).keys() == {("a", 0)}
+    assert [row["item"] for row in project.read("rejected/clean")] == [1]
+    assert [row["_item"] for row in project.read("silver/all")] == [0]
+    assert project.read("rejected/all") == []

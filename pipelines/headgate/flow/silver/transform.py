@@ -18,7 +18,7 @@ from headgate.lake.tables.record_shape import IGNORED
 
 REJECTED = "_rejected"
 """Whether a row breaks a rule that keeps it out of silver: a column that only staged rows have."""
-_ITEMS, _PLACE, _SIZE = "_items", "_place", "_size"
+_ITEM, _ITEMS, _PLACE, _SIZE = f"_{ITEM}", "_items", "_place", "_size"
 
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
@@ -33,14 +33,15 @@ class SilverTransform:
 
     def __init__(self, table: SilverTable, record: Record) -> None:
         self.suite = table.suite.digest if table.suite else ""
-        ours = _ours()
+        has_items = table.explode is not None or _may_read_item(table)
+        ours = _ours() | ({_ITEM: F.lit(0).alias(_ITEM)} if has_items else {})
         self._flat = Projection(F.col("record.*"), *ours.values())
         self._exploded: tuple[Projection, ...] = _exploded(table.explode) if table.explode else ()
         derived = {c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in table.columns}
         kept = [*record.types, *ours]
         if table.explode:
             kept += [table.explode.name, _PLACE, _SIZE]
-            derived[f"_{ITEM}"] = F.coalesce(_PLACE, F.lit(0))
+            derived[_ITEM] = F.coalesce(_PLACE, F.lit(0))
         self._derived = Projection(
             *(
                 derived.get(name, F.col(f"`{name}`")).alias(name)
@@ -53,6 +54,9 @@ class SilverTransform:
         self._counts = _counts(table)
         self._is_kept = _is("silver") | _is("rejected") if rules else _is("silver")
         computed = {WARNINGS: rules.warnings()} if rules else {}
+        if not has_items:
+            # Only the last step has the column: each column of each step costs CPU in each batch.
+            computed[_ITEM] = F.lit(0)
         names = silver_type(table, record).fieldNames()
         columns = [computed.get(name, F.col(f"`{name}`")).alias(name) for name in names]
         divided = [_is("rejected").alias(REJECTED)] if rules else []
@@ -81,6 +85,11 @@ def depends_on_values_alone(source: Source, table: SilverTable) -> bool:
     texts += [rule.condition for rule in rules]
     is_csv = connector_of(source).format(source.reads) == "csv"
     return not is_csv and not any(_ELSEWHERE.search(text) for text in texts)
+
+
+def _may_read_item(table: SilverTable) -> bool:
+    """Whether a rule reads the column ``_ITEM``."""
+    return table.suite is not None and any(_ITEM in rule.condition for rule in table.suite.rules)
 
 
 _ELSEWHERE = re.compile("_(partition|offset|clock)", re.IGNORECASE)
@@ -118,7 +127,7 @@ def _counts(table: SilverTable) -> list[Column]:
     if table.explode is None:
         return counts
     is_item = _is("silver") | _is("filtered") | _is("rejected")
-    is_first = is_item & (F.col(f"_{ITEM}") == 0)
+    is_first = is_item & (F.col(_ITEM) == 0)
     return [
         *counts,
         F.count(F.when(is_first, 1)).alias("exploded"),
@@ -145,5 +154,4 @@ def _ours() -> dict[str, Column]:
         "_duplicate": "duplicate",
         "_reason": "reason",
     }
-    columns = {name: F.col(column).alias(name) for name, column in taken.items()}
-    return {**columns, f"_{ITEM}": F.lit(0).alias(f"_{ITEM}")}
+    return {name: F.col(column).alias(name) for name, column in taken.items()}
