@@ -224,7 +224,7 @@ def test_what_is_left_out_is_found(
     lived: Prepared, monkeypatch: pytest.MonkeyPatch, left_out: str
 ) -> None:
     """No stage decides drains and replays: a backfill without them differs from the stream."""
-    compute: Any = recomputing.final_rows
+    compute: Any = recomputing.computed_rows
 
     def without(*arguments: Any) -> Any:
         *before, meant, waiting, now = arguments
@@ -232,7 +232,7 @@ def test_what_is_left_out_is_found(
         changed: Any = {left_out: ()}
         return compute(*before, replace(meant, **changed), waiting, now)
 
-    monkeypatch.setattr("headgate.flow.gold.fold_stage.final_rows", without)
+    monkeypatch.setattr("headgate.flow.gold.fold_stage.computed_rows", without)
     assert backfill(lived.engine, tables=["sliding"]).report.result == "differs"
 
 
@@ -309,7 +309,9 @@ def test_a_backfill_that_dies_leaves_nothing_to_the_next(lived: Prepared, tmp_pa
     assert len(engine.layout.storage.folders(FOLDER)) == 1, "that of the last one alone"
 
 
-def test_a_pipeline_may_have_had_many_drains_and_replays(lived: Prepared) -> None:
+def test_a_pipeline_may_have_had_many_drains_and_replays(
+    spark: SparkSession, lived: Prepared
+) -> None:
     """Scheduled ones are thousands in a year."""
     engine = lived.engine
     stage, silver = engine.runtime.stages.gold["bands"], engine.runtime.table("silver/clean")
@@ -323,6 +325,6 @@ def test_a_pipeline_may_have_had_many_drains_and_replays(lived: Prepared) -> Non
     now = engine.clock()
     assert isinstance(stage, FoldStage)
     none = TableRows(engine.spark, stage.late).of(())
-    rows = [stage.final_rows(files, meant, none, now).count() for meant in (few, many)]
+    rows = [stage.computed_rows(files, meant, none, now).count() for meant in (few, many)]
     assert rows[0] > 0
     assert rows[0] == rows[1]

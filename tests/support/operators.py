@@ -94,6 +94,14 @@ CASES = (
         "must be one of day, week, month",
     ),
     Case(
+        "session",
+        "window: {session: 30 minutes}\n    allowed_lateness: 10 s",
+        "window: {session: {gap: 31 minutes}}\n    allowed_lateness: 10 s",
+        "window: {session: {gap: 0 s}}\n    allowed_lateness: 10 s",
+        "window.session.gap",
+        "too little",
+    ),
+    Case(
         "slots",
         "slots: {every: 7 minutes, origin: '2026-03-01T00:03:00'}",
         "slots: {every: 7 minutes, origin: '2026-03-01T00:04:00'}",

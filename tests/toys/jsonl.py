@@ -28,7 +28,9 @@ class LinesWriter(Writer):
         with self._path.open("a", encoding="utf-8") as file:
             for row in outgoing.messages.collect():
                 headers = {header["key"]: header["value"].decode() for header in row["headers"]}
-                message = {"value": json.loads(row["value"]), "id": headers["headgate-id"]}
+                value = None if row["value"] is None else json.loads(row["value"])
+                key = None if row["key"] is None else row["key"].decode()
+                message = {"key": key, "value": value, "id": headers["headgate-id"]}
                 file.write(json.dumps(message) + "\n")
         return True
 

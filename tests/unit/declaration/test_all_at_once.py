@@ -68,7 +68,7 @@ silver:
 gold:
   sales:
     from: cleen # no silver table
-    window: {session: 10 minutes} # not built yet
+    window: {session: 10 parsecs} # unit of time
     where: customer > '5' # compares a bigint
     by: [custmer] # no column 'custmer'
     measure: # unknown key

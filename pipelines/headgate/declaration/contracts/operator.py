@@ -34,8 +34,9 @@ class Operator(ABC, Generic[Declared]):
 
     A gold table gives one of the ``keys`` of one operator: in its section ``window`` if the
     operator ``is_window``, otherwise in the table itself. Such a key may say that it ``replaces``
-    other keys of the table. ``ends``: a result ends, and its row becomes final. ``limits`` is a
-    sentence for the reference, or empty.
+    other keys of the table. ``ends``: a result ends, and its row becomes final. ``end_varies``: its
+    rows decide when a result ends, so the end is a value of the row, as in a session. ``limits`` is
+    a sentence for the reference, or empty.
 
     A *fold* keeps the open results of a table as states in its open rows, and merges each batch
     into them. It extends ``FoldOperator`` (``flow.gold.operators.fold_operator``), which has the
@@ -46,6 +47,7 @@ class Operator(ABC, Generic[Declared]):
     keys: ClassVar[tuple[Key, ...]]
     is_window: ClassVar[bool] = False
     ends: ClassVar[bool] = True
+    end_varies: ClassVar[bool] = False
     limits: ClassVar[str] = ""
 
     # When a declaration is read.
@@ -77,6 +79,11 @@ class Operator(ABC, Generic[Declared]):
         since 1970 UTC. None if the rows decide where results begin or end; a scheduled backfill
         then compares only those that lie in its interval."""
         return None
+
+    def reach(self, operator: Declared) -> int:
+        """Rows before the begin of a result by up to so many microseconds may decide where it
+        begins. 0 if the bounds of a result do not depend on rows."""
+        return 0
 
     @abstractmethod
     def plan(self, operator: Declared) -> Mapping[str, Any]:
@@ -130,6 +137,6 @@ def key_of_gold(table: GoldTable) -> tuple[str, ...]:
 
 
 def key_of(table: GoldTable) -> tuple[str, ...]:
-    """The columns that rows of a gold table are grouped by: all columns of a result, and the keys.
-    ``key_of_gold`` leaves out those that follow from the begin."""
-    return (*columns_of(table), *(each.name for each in table.by))
+    """As ``key_of_gold``, with the other columns of a result that follow from its begin."""
+    columns = begin_of(table) if operator_of(table).end_varies else tuple(columns_of(table))
+    return (*columns, *(each.name for each in table.by))

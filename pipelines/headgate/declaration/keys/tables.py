@@ -173,14 +173,6 @@ _COMMON = (
     comes_next("partition_by"),
     comes_next("retain"),
 )
-_WINDOWS_TO_COME = (
-    comes_next(
-        "session",
-        "write a tumbling window, or ask silver for sessions with `lag() over (...)` in "
-        "headgate query",
-        replaces=("tumbling",),
-    ),
-)
 
 
 def gold_key() -> Key:
@@ -195,7 +187,7 @@ def gold_key() -> Key:
         "these keys.",
         required=not others,
         one_of=tuple(key.name for key in windows),
-        children=(*windows, *_WINDOWS_TO_COME),
+        children=(*windows,),
     )
     return Key(
         "TABLE",

@@ -89,6 +89,9 @@ def _operator(section: Section, scope: Scope, report: ProblemReport) -> tuple[st
         for key in kind.keys:
             at = within.get(key.name) if within else None
             if at is not None:
+                if kind.end_varies and (salt := section.get("salt")) is not None:
+                    message = f"the events of one key of {key.name} windows are never divided"
+                    report.at(salt, f"{message}; remove it")
                 built = kind.build(key.name, at, scope, report)
                 return None if built is None else (name, built)
     return None

@@ -10,19 +10,18 @@ from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import key_of, operator_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
-from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED
-from headgate.flow.gold.aggregator import Aggregator, GoldFold, batch_constants
+from headgate.flow.gold.aggregator import batch_constants
+from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.late_replay import LATE_TIME, LateReplay, is_waiting
-from headgate.flow.gold.pairs import Assignment, Pairs
-from headgate.flow.gold.recomputing import RecomputedResults, final_rows
+from headgate.flow.gold.recomputing import RecomputedResults, computed_rows
 from headgate.flow.gold.schema import declared_rows, gold_type, late_type, time_column
 from headgate.flow.operations.stage_table import StageTable
 from headgate.lake.tables.arrow import stage_arrow
@@ -32,7 +31,7 @@ from headgate.lake.tables.frames import Projection, TableRows, arrow_schema, mic
 from headgate.lake.tables.history import Watermarks, batch_steps, files_after
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.open_rows import open_rows
-from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.payloads.gold import GONE, GoldPayload
 from headgate.lake.tables.payloads.silver import SilverPayload
 from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.staging import Prepared, stage
@@ -66,18 +65,10 @@ def late_candidates(silver: Table, files: Iterable[DataFile], slack: int) -> pa.
 class FoldStage:
     """A ``GoldStage``, shared by all folds."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        table: TableOf,
-        declared: GoldTable,
-        assignment: Assignment,
-        aggregator: Aggregator,
-    ) -> None:
-        self._spark = spark
-        self._declared = declared
-        self._pairs = Pairs(declared, assignment)
-        self._aggregator, self._assignment = aggregator, assignment
+    def __init__(self, table: TableOf, fold: GoldFold) -> None:
+        self._fold, self._spark = fold, (spark := fold.spark)
+        self._declared = declared = fold.declared
+        self._pairs, self._assignment = fold.pairs, fold.assignment
         self._time_column = time_column(declared)
         windows = operator_of(declared).pairs_per_row(declared.operator)
         self._pairs_per_row = None if declared.where else windows
@@ -86,18 +77,19 @@ class FoldStage:
         self.gold = table(GOLD.path(declared.name))
         self._silver_rows = TableRows(spark, self.silver)
         self._gold_rows = declared_rows(spark, self.gold, declared)
-        self._fold = GoldFold(spark, declared, self._pairs, assignment, aggregator)
         replay = self._replay = LateReplay(self._fold, self.silver, self.late, self.gold)
         late = StageTable(
             *(self.late, TableRows(spark, self.late).of, LATE_TIME),
             replay=replay.mark,
             give_up=replay.unmark,
         )
-        end = assignment.end if operator_of(declared).ends else None
+        operator = operator_of(declared)
+        end = fold.assignment.end if operator.ends else None
         gold = StageTable(
             *(self.gold, self._gold_rows.of, self._time_column, end),
             key=key_of(declared),
             counter=declared.counter,
+            end_varies=operator.end_varies,
             replay=replay.fold,
         )
         self.places: Sequence[StageTable] = (late, gold)
@@ -124,16 +116,16 @@ class FoldStage:
             gold.require_side_rows("late", self.late)
             gold.commit()
 
-    def final_rows(
+    def computed_rows(
         self,
         files: Sequence[DataFile],
         meant: RecomputedResults,
         waiting: DataFrame,
         now: datetime,
     ) -> DataFrame:
-        """The final rows that some files of silver give, in one pass (``recomputing.py``)."""
+        """The rows of a range that some files of silver give, in one pass (``recomputing.py``)."""
         silver, batches = self._silver_rows.of(files), {file.n for file in files}
-        return final_rows(self._fold, silver, batches, meant, waiting, now)
+        return computed_rows(self._fold, silver, batches, meant, waiting, now)
 
     def defined_rows(
         self, silver: Sequence[DataFile], late: Sequence[DataFile], gold: State, now: datetime
@@ -145,6 +137,15 @@ class FoldStage:
         included = self._fold.included(self._silver_rows.of(silver), waiting)
         final_through = GoldPayload.of(gold).final_through(lateness)
         return self._fold.results(included, now, final_through).drop(STATE)
+
+    def inside(
+        self, rows: DataFrame, computed: DataFrame, begin: int, end: int, *, only_final: bool
+    ) -> tuple[DataFrame, ...]:
+        """Those of some rows of the table, and of computed ones, whose results lie between two
+        times, in microseconds since 1970 UTC. ``rows`` are all that have a time in between, open
+        ones, too."""
+        span = begin, end - 1
+        return self._fold.affected.inside(rows, computed, span, only_final=only_final)
 
     def left_out(self, document: Document) -> DataFrame:
         return self._replay.left_out(document)
@@ -163,9 +164,9 @@ class FoldStage:
         state = held.advanced_to(last.n, now, payload)
         files, opened = files_after(group), open_rows(self.gold)
         observed = Observation()
-        rows = self._aggregator.folded(
-            self._aggregator.states_on_time(self._paired(files, held)),
-            self._aggregator.open_states(self._gold_rows.of(opened.files)),
+        rows = self._fold.aggregator.step(
+            self._paired(files, held),
+            self._gold_rows.of(opened.files),
             batch_constants(self._spark, now, self._threshold(watermark)),
             observed,
         )
@@ -176,7 +177,11 @@ class FoldStage:
             there = sum(file.rows for file in files) * self._pairs_per_row
             require_all(self.gold.name, state, pairs, there, "pairs of silver's rows were counted")
         counts = {"pairs": pairs, "folded": pairs - late, "late": late, "final": final}
-        state = replace(state, payload=replace(payload, open=found["rows"] - final))
+        if gone := found.get(GONE, 0):
+            counts[GONE] = gone
+        longest = max(payload.longest, found.get("longest", 0))
+        payload = replace(payload, open=found["rows"] - final, longest=longest)
+        state = replace(state, payload=payload)
         state = state.counting(counts, changed=bool(counts["folded"] or final))
         return Prepared(self.gold, state, add=staged, remove=opened.live)
 

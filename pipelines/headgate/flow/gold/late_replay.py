@@ -7,39 +7,44 @@ does not matter. So the change of gold is a function of the tables at the operat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operation import Document
-from headgate.declaration.contracts.operator import begin_of, key_of
+from headgate.declaration.contracts.operator import begin_of, key_of, operator_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import REPLAYED
-from headgate.flow.gold.aggregator import GoldFold
+from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
+from headgate.flow.gold.affected import EVERYTHING, Span, united
+from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.schema import (
     compared_columns,
     declared_rows,
     gold_type,
+    rows_of_both,
     time_column,
 )
-from headgate.flow.operations.patch import RowComparison, final_rows_within, patched
+from headgate.flow.operations.patch import (
+    RowComparison,
+    final_rows_within,
+    patched,
+    with_open_rows,
+)
 from headgate.flow.operations.stage_table import Change, StageTable
-from headgate.lake.tables.data_file import DataFile
-from headgate.lake.tables.frames import TableRows, micros, struct_of
+from headgate.lake.tables.data_file import FINAL, STATE, DataFile
+from headgate.lake.tables.frames import TableRows, micros
 from headgate.lake.tables.history import files_at
 from headgate.lake.tables.live_files import overlapping_files
+from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.staging import stage
 from headgate.lake.tables.state import State, add_counts, time_of
 from headgate.lake.tables.table import Table
 
 LATE_TIME = "_event_time"
-_EVERYTHING = (-(1 << 62), 1 << 62)
-
-Span = tuple[int, int]
-"""The first and the last microsecond of a time."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class LatePairSelection:
 
     @property
     def span(self) -> Span:
-        first, end = _EVERYTHING
+        first, end = EVERYTHING
         return (
             first if self.begin is None else self.begin,
             (end if self.end is None else self.end) - 1,
@@ -115,7 +120,7 @@ class LateReplay:
             TableRows(fold.spark, late),
         )
         self._begin = begin_of(declared)
-        rows = declared_rows(fold.spark, gold, declared)
+        self._gold_rows = rows = declared_rows(fold.spark, gold, declared)
         self._place = StageTable(gold, rows.of, time_column(declared), key=key_of(declared))
         compared = key_of(declared), compared_columns(declared), gold_type(declared)
         self._comparison = RowComparison(*compared)
@@ -132,15 +137,16 @@ class LateReplay:
         rows, is_meant = self._late_rows.of(files), self._is_meant(selection)
         columns = rows.columns
         if (corrected := self._corrected(rows.where(is_meant))) is not None:
-            flagged = corrected.withColumn("_is_corrected", F.lit(True))
-            rows = self._fold.aggregator.keyed(rows).join(flagged, "_key", "left")
+            place = [*SILVER_IDENTITY, *self._begin]
+            waits = self._fold.affected.pairs(rows.where(is_meant), corrected).select(*place)
+            rows = rows.join(waits.withColumn("_is_corrected", F.lit(True)), place, "left")
             is_meant &= F.col("_is_corrected").isNull()
         count = rows.where(is_meant).count()
         if not count:
             return Change(state)
         # What is marked must be folded. The batch of the late table is that of its last row.
         if self._silver.refresh().n > (n := self._gold.state.n):
-            self._silver_files(n, [_EVERYTHING])
+            self._silver_files(n, [EVERYTHING])
         number = F.lit(state.operation).cast("bigint")
         marked = rows.withColumn(REPLAYED, F.when(is_meant, number).otherwise(F.col(REPLAYED)))
         marked = marked.select(*columns)
@@ -161,7 +167,8 @@ class LateReplay:
         return Change(replace(state, total=total), remove=files, moved=moved)
 
     def fold(self, place: StageTable, state: State, document: Document) -> Change:
-        """Compute again the rows of the pairs that ``mark`` has marked."""
+        """Compute again the rows of the results that the pairs belong to that ``mark`` has
+        marked."""
         self._late.refresh()
         selection = LatePairSelection.of(document)
         state = self._noting_left_out(state, selection)
@@ -171,12 +178,38 @@ class LateReplay:
         if not count:
             return Change(state)
         state = replace(state, total=add_counts(state.total, {"replayed": count}))
-        spans, aggregator = self._spans(marked), self._fold.aggregator
-        affected = aggregator.keyed(marked).select("_key").distinct()
+        affected = self._fold.affected.of(marked, self._rows_within).persist()
+        try:
+            spans = self._fold.affected.spans(affected)
+            computed = self._computed(state, affected, spans).persist()
+            try:
+                return self._patched(place, state, affected, computed, count)
+            finally:
+                computed.unpersist()
+        finally:
+            affected.unpersist()
+
+    def _patched(
+        self, place: StageTable, state: State, affected: DataFrame, computed: DataFrame, count: int
+    ) -> Change:
+        """The commit after which the table has the rows ``computed`` of the affected results."""
+        of_results, spans = self._fold.affected, self._fold.affected.spans(affected)
         _, old = final_rows_within(place, spans)
-        old = old.join(affected, "_key", "left_semi")
-        compared = self._comparison.of(old, self._computed(state, affected, spans))
-        return patched(place, state, self._comparison.patch(compared), spans, count)
+        final = computed.where(FINAL).drop(STATE)
+        compared = self._comparison.of(of_results.rows(old, affected), final)
+        change = patched(place, state, self._comparison.patch(compared), spans, count)
+        if not of_results.changes_open_rows:
+            return change
+        opened = open_rows(self._gold)
+        kept = of_results.others(self._gold_rows.of(opened.files), affected)
+        return with_open_rows(place, change, opened.live, computed.where(~F.col(FINAL)), kept)
+
+    def _rows_within(self, spans: Sequence[Span]) -> DataFrame:
+        """The rows of the gold table (``RowsWithin``). Its files have bounds of begins alone."""
+        longest = GoldPayload.of(self._gold.state).longest
+        begins = united((first - longest, last) for first, last in spans)
+        column = time_column(self._fold.declared)
+        return rows_of_both(self._gold_rows, overlapping_files(self._gold.handle, column, begins))
 
     def left_out(self, document: Document) -> DataFrame:
         """The begin and the end, in microseconds since 1970 UTC, of each result whose late pairs a
@@ -187,9 +220,7 @@ class LateReplay:
         meant = self._late_within([selection.span]).where(self._is_meant(selection))
         if (corrected := self._corrected(meant)) is None:
             return self._results(meant.limit(0))
-        return self._results(
-            self._fold.aggregator.keyed(meant).join(corrected, "_key", "left_semi")
-        )
+        return self._results(self._fold.affected.pairs(meant, corrected))
 
     def _is_meant(self, selection: LatePairSelection) -> Column:
         """Whether a replay takes a late pair, unless its result is corrected."""
@@ -197,22 +228,31 @@ class LateReplay:
         return is_result_final(end, self._gold.state, declared) & selection.has(declared)
 
     def _corrected(self, meant: DataFrame) -> DataFrame | None:
-        """The ``_key`` of the results of some late pairs that published backfills have corrected:
-        before the replay, the table has another row than the definition gives. None if there is
-        none."""
-        if not (backfills := GoldPayload.of(self._gold.state).backfills):
+        """Of the results that some late pairs affect, those that published backfills have
+        corrected: before the replay, the table has another row than the definition gives. None if
+        there is none."""
+        payload, of_results = GoldPayload.of(self._gold.state), self._fold.affected
+        if not payload.backfills:
             return None
-        places = F.array(*(F.array(*map(F.lit, span)) for span in backfills.values()))
+        # The pairs of a result begin with it, or, if its rows decide where it begins and ends, so
+        # much earlier or later.
+        operator = operator_of(self._fold.declared)
+        earlier = operator.reach(self._fold.declared.operator)
         begin = F.unix_micros(*self._begin)
-        near = meant.where(F.exists(places, lambda span: begin.between(span[0], span[1])))
-        if not (spans := self._spans(near)):
+        near = reduce(
+            Column.__or__,
+            (
+                begin.between(first - earlier, last + payload.longest)
+                for first, last in payload.backfills.values()
+            ),
+        )
+        affected = of_results.of(meant.where(near), self._rows_within)
+        if not (spans := of_results.spans(affected)):
             return None
-        affected = self._fold.aggregator.keyed(near).select("_key").distinct()
         _, rows = final_rows_within(self._place, spans)
-        rows = rows.join(affected, "_key", "left_semi")
-        compared = self._comparison.of(rows, self._computed(self._gold.state, affected, spans))
-        other = self._comparison.patch(compared)
-        found = other.select(struct_of(key_of(self._fold.declared)).alias("_key"))
+        computed = self._computed(self._gold.state, affected, spans).where(FINAL).drop(STATE)
+        compared = self._comparison.of(of_results.rows(rows, affected), computed)
+        found = of_results.of_rows(affected, self._comparison.patch(compared))
         return None if found.isEmpty() else found
 
     def _noting_left_out(self, state: State, selection: LatePairSelection) -> State:
@@ -242,13 +282,6 @@ class LateReplay:
     def _late_within(self, spans: Sequence[Span]) -> DataFrame:
         return self._late_rows.of(overlapping_files(self._late.handle, LATE_TIME, spans))
 
-    def _spans(self, marked: DataFrame) -> list[Span]:
-        """The times of the results of some pairs: disjoint and rising."""
-        if not self._begin:
-            return [_EVERYTHING]
-        found = self._results(marked).collect()
-        return list(_united(sorted((first, end - 1) for first, end in found)))
-
     def _silver_files(self, n: int, spans: Sequence[Span]) -> tuple[DataFile, ...]:
         """The files that may have rows of some times, of the batches up to ``n``: silver may be
         ahead. No file has rows on both sides of an operation."""
@@ -257,23 +290,11 @@ class LateReplay:
         )
 
     def _computed(self, state: State, affected: DataFrame, spans: Sequence[Span]) -> DataFrame:
-        """The rows of some results and keys: ``_key``."""
+        """The rows of affected results, and their states."""
         silver = self._silver_rows.of(self._silver_files(state.n, spans))
         waiting = self._late_within(spans).where(F.col(REPLAYED).isNull())
-        included = self._fold.included(silver, waiting).join(affected, "_key", "left_semi")
-        return self._fold.results(included, time_of(state.at), _EVERYTHING[1])
-
-
-def _united(spans: Iterable[Span]) -> Iterator[Span]:
-    """Merges rising spans that may overlap into disjoint ones."""
-    first, last = None, None
-    for begin, end in spans:
-        if last is None or first is None:
-            first, last = begin, end
-        elif begin <= last + 1:
-            last = max(last, end)
-        else:
-            yield first, last
-            first, last = begin, end
-    if first is not None and last is not None:
-        yield first, last
+        included = self._fold.included(silver, waiting)
+        included = self._fold.affected.pairs(included, affected)
+        lateness = micros(self._fold.declared.allowed_lateness)
+        final_through = GoldPayload.of(state).final_through(lateness)
+        return self._fold.results(included, time_of(state.at), final_through)

@@ -1,4 +1,4 @@
-"""Computes final rows of a gold table from silver in one pass, without open rows.
+"""Computes rows of a gold table from silver in one pass, without the open rows that it has.
 
 A fold gives the same rows wherever batches end, so all pairs are folded at once. Pairs are late as
 in the stage: by the row's watermark at arrival, and by the drains before its batch. A late pair is
@@ -16,9 +16,9 @@ from itertools import chain
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.contracts.operator import begin_of, operator_of
 from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
-from headgate.flow.gold.aggregator import GoldFold
+from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.late_replay import LatePairSelection
 from headgate.lake.tables.data_file import STATE
 
@@ -42,7 +42,7 @@ class RecomputedResults:
     replays: tuple[tuple[int, LatePairSelection, int], ...] = ()
 
 
-def final_rows(
+def computed_rows(
     fold: GoldFold,
     silver: DataFrame,
     batches: Collection[int],
@@ -50,14 +50,15 @@ def final_rows(
     waiting: DataFrame,
     now: datetime,
 ) -> DataFrame:
-    """The rows of ``gold_type``. ``silver`` are rows of files whose folders have the names of
-    attempts, which contain batch ids: ``batches``. ``waiting`` are late pairs that replays have
-    left out."""
+    """The rows of ``gold_type``, final and open ones, of results that may lie in the range.
+    ``silver`` are rows of files whose folders have the names of attempts, which contain batch ids:
+    ``batches``. ``waiting`` are late pairs that replays have left out."""
     placed = silver.select("*", F.col("_metadata.file_path").alias("_path"))
     batch = F.regexp_extract("_path", _BATCH, 1).cast("bigint")
     placed = placed.withColumn("_n", batch).drop("_path")
-    found = fold.pairs.of(placed, None).where(fold.assignment.end <= meant.end)
-    found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin)
+    reach = operator_of(fold.declared).reach(fold.declared.operator)
+    found = fold.pairs.of(placed, None).where(fold.assignment.end <= meant.end + reach)
+    found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin - reach)
     late = F.col("_late").isNotNull() | _closed(fold, batches, meant)
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
     place = [*SILVER_IDENTITY, *begin_of(fold.declared)]
@@ -65,8 +66,7 @@ def final_rows(
     folded = folded.join(left_out, place, "left")
     is_folded = ~late | (_replayed(fold, meant) & F.col("_waits").isNull())
     folded = folded.where(is_folded).drop(REPLAYED, "_n", "_late", "_waits")
-    rows = fold.results(fold.aggregator.keyed(folded), now, meant.final_through)
-    return rows.where("final").drop(STATE)
+    return fold.results(folded, now, meant.final_through).drop(STATE)
 
 
 def _closed(fold: GoldFold, batches: Collection[int], meant: RecomputedResults) -> Column:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from headgate.declaration.contracts.measure import MEASURES, MeasureFold
@@ -12,7 +14,7 @@ from headgate.declaration.contracts.operator import begin_of, columns_of, gold_c
 from headgate.declaration.model import GoldTable, Measure
 from headgate.declaration.names import STATUS_COLUMNS, WHY_LATE
 from headgate.declaration.types import Struct
-from headgate.lake.tables.data_file import STATE
+from headgate.lake.tables.data_file import FINAL, STATE, DataFile
 from headgate.lake.tables.frames import TableRows, struct_type
 from headgate.lake.tables.table import Table
 
@@ -70,6 +72,14 @@ def declared_rows(spark: SparkSession, gold: Table, declared: GoldTable) -> Tabl
     """Reads rows of a gold table with their states, with the columns that ``declared`` says: after
     a rollback, structs in the table may have more fields."""
     return TableRows(spark, gold, state_field(declared), declared=gold_type(declared))
+
+
+def rows_of_both(read: TableRows, files: Sequence[DataFile]) -> DataFrame:
+    """The rows of files of a gold table, final and open ones, with their states and ``final``."""
+    final = read.of([file for file in files if file.is_final])
+    opened = read.of([file for file in files if not file.is_final])
+    sides = final.withColumn(FINAL, F.lit(True)), opened.withColumn(FINAL, F.lit(False))
+    return sides[0].unionByName(sides[1])
 
 
 def late_type(table: GoldTable, silver: StructType) -> StructType:

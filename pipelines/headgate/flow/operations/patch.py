@@ -19,6 +19,7 @@ from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
 from headgate.lake.tables.frames import struct_of
 from headgate.lake.tables.live_files import overlapping_files
+from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.row_values import NEAR, comparable, is_floating
 from headgate.lake.tables.staging import stage
@@ -96,7 +97,8 @@ def patched(
         changes = (F.count(F.when(F.col(CHANGE) == c, 1)).alias(c) for c in (CHANGED, NEW, GONE))
         is_there = F.when(F.col(CHANGE) != GONE, count)
         growth = F.sum(F.coalesce(is_there, F.lit(0)) - F.coalesce("_count", F.lit(0)))
-        found = joined.agg(*changes, growth.alias("growth")).collect()[0]
+        length = F.max(_length(place) if place.end_varies else F.lit(0))
+        found = joined.agg(*changes, growth.alias("growth"), length.alias("length")).collect()[0]
         changed, new, gone = (int(found[each]) for each in (CHANGED, NEW, GONE))
         if not changed + new + gone:
             return Change(state)
@@ -118,8 +120,48 @@ def patched(
     backfilled = int(found["growth"]) - pairs if place.counter else 0
     if backfilled or "backfilled" in total:
         total = add_counts(total, {"backfilled": backfilled})
-    state = replace(state, total=total, changed_at=state.at)
+    payload = _at_least(GoldPayload.of(state), int(found["length"]))
+    state = replace(state, payload=payload, total=total, changed_at=state.at)
     return Change(state, add=added, remove=final, moved=moved)
+
+
+def with_open_rows(
+    place: StageTable,
+    change: Change,
+    held: Sequence[DataFile],
+    computed: DataFrame,
+    kept: DataFrame,
+) -> Change:
+    """A change that replaces open rows, too. ``held`` are the files of all open rows, ``computed``
+    are open rows that are new or differ, ``kept`` those that stay; both have states."""
+    state, table = change.state, place.table
+
+    def staged(rows: DataFrame) -> tuple[DataFile, ...]:
+        rows = rows.drop(FINAL).withColumn(FINAL, F.lit(False))
+        return stage(table, state, rows, time_column=place.time_column)
+
+    length = computed.agg(F.max(_length(place)).alias("length")).collect()[0]["length"]
+    if length is None:
+        return change
+    added, moved = staged(computed), staged(kept)
+    count = sum(file.rows for file in (*added, *moved))
+    payload = replace(_at_least(GoldPayload.of(state), int(length)), open=count)
+    return Change(
+        replace(state, payload=payload, changed_at=state.at),
+        add=(*change.add, *added),
+        remove=(*change.remove, *held),
+        moved=(*change.moved, *moved),
+    )
+
+
+def _length(place: StageTable) -> Column:
+    """The length of a result in microseconds."""
+    assert place.end is not None
+    return place.end - F.unix_micros(place.time_column)
+
+
+def _at_least(payload: GoldPayload, length: int) -> GoldPayload:
+    return replace(payload, longest=max(payload.longest, length))
 
 
 def final_rows_within(

@@ -20,7 +20,8 @@ class StageTable:
     """A table of a stage. ``rows`` reads some of its files, with the states of open rows.
     ``time_column`` is the column for which files have bounds. ``end`` is the time when a result of
     gold is complete, in microseconds since 1970 UTC; None if it never is. ``key`` are the columns
-    that identify a row of gold, ``counter`` is its first ``count(*)``, if it has one. ``replay``
+    that identify a row of gold, ``counter`` is its first ``count(*)``, if it has one.
+    ``end_varies`` as in the operator's contract. ``replay``
     computes how a replay of late pairs changes the table, ``give_up`` how a table takes that back
     before its gold table has it; None if the stage does not replay."""
 
@@ -30,6 +31,7 @@ class StageTable:
     end: Column | None = None
     key: tuple[str, ...] = ()
     counter: str | None = None
+    end_varies: bool = False
     replay: Callable[[StageTable, State, Document], Change] | None = None
     give_up: Callable[[StageTable, State, Document], Change] | None = None
 

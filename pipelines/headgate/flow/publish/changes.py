@@ -1,19 +1,23 @@
-"""The commits of a table's log after a version, whose rows must be published."""
+"""The commits of a table's log after a version that must be published: their new rows, and the
+results that they have removed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import Commit, list_log, read_commit
+from headgate.lake.tables.payloads.gold import GONE, GoldPayload
 from headgate.lake.tables.table import Table
 
 
 def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
-    """The commits of versions ``(after, upto]`` that may have new rows, oldest first.
+    """The commits of versions ``(after, upto]`` that may have new rows, or may have removed results
+    of gold, oldest first. ``files`` of a commit are those with new rows.
 
     Maintenance keeps the commits that a declared publication has not sent. For a publication that
     is declared later, only the live files may be left. They are then returned as one commit, the
@@ -35,7 +39,7 @@ def changes(table: Table, after: int, upto: int) -> Iterator[Commit]:
                 version = reset - 1
                 continue
             shape = None  # columns were added: the table's type can read older files
-        if commit is None or not has_rows(commit):
+        if commit is None or not is_news(commit):
             continue
         if any(not table.storage.exists(file.path) for file in commit.news):
             yield _what_is_live(table)
@@ -53,6 +57,27 @@ def _replaced_by(table: Table, replaced: int, upto: int) -> int | None:
         if commit.state.origin is None or commit.state.origin < replaced:
             return version
     return None
+
+
+def is_news(commit: Commit) -> bool:
+    """Whether a commit has something to send."""
+    return has_rows(commit) or may_remove_results(commit)
+
+
+def may_remove_results(commit: Commit) -> bool:
+    """Whether results of gold may be gone after a commit: a correction has removed them, or an open
+    one has another begin, or is a part of another. A publication to a log then compares the keys of
+    the removed files with those of the added ones."""
+    state = commit.state
+    if not isinstance(state.payload, GoldPayload) or not commit.removed:
+        return False
+    return state.kind == "operation" or (state.kind == "data" and bool(state.batch.get(GONE)))
+
+
+def removed_file(table: Table, path: str, *, is_final: bool) -> DataFile | None:
+    """A file that was removed from a gold table; None if a vacuum has deleted it."""
+    found = table.storage.stat(path)
+    return DataFile(path, found.size, 0, "", {FINAL: str(is_final).lower()}) if found else None
 
 
 def has_rows(commit: Commit) -> bool:

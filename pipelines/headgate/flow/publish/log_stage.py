@@ -12,13 +12,16 @@ quarantine   the event's id, or null        the bytes as read     table, reason,
                                                                   partition, offset, file or topic
 ===========  =============================  ====================  ==================================
 
+A result of gold that is gone has a message with its key and no value, which removes the key from a
+compacted topic; the headers are ``removed`` and ``batch``.
+
 Names of headers begin with ``headgate-``; values are text. Messages with the same id have the same
 content, except for ``updated_at`` of a row that was computed again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 
@@ -31,7 +34,7 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import GoldTable, Pipeline, Publication
 from headgate.declaration.names import SILVER_IDENTITY
 from headgate.failpoints import failpoint
-from headgate.flow.publish.changes import changes
+from headgate.flow.publish.changes import changes, may_remove_results, removed_file
 from headgate.flow.publish.publication import (
     JSON,
     MOST_UNSENT,
@@ -40,9 +43,11 @@ from headgate.flow.publish.publication import (
 )
 from headgate.flow.publish.sinks.writers import Outgoing, Writer
 from headgate.lake.tables.data_file import FINAL, DataFile
+from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.frames import Projection, TableRows, row_type, struct_of
 from headgate.lake.tables.history import grouped
-from headgate.lake.tables.log import Commit
+from headgate.lake.tables.log import Commit, read_commit
+from headgate.lake.tables.state import State
 
 BATCH = "_batch"
 """A column of the rows: the batch id of a change, null for a final row."""
@@ -60,6 +65,23 @@ def gold_messages(publication: Publication, columns: Sequence[str], table: GoldT
         "batch": F.col(BATCH).cast("string"),
     }
     return _message(publication, key, _json(columns), identity, headers)
+
+
+def removed_messages(publication: Publication, gone: DataFrame, state: State) -> DataFrame:
+    """``gone`` has the ``key`` of each result that a commit with this state has removed."""
+    commit = f"removed {state.generation} {state.n} {state.operation}"
+    identity = F.concat_ws(" ", F.lit(_table(publication)), F.col("key"), F.lit(commit))
+    headers = {
+        "id": F.sha2(identity, 256),
+        "table": F.lit(_table(publication)),
+        "removed": F.lit("true"),
+        "batch": F.lit(str(state.n)),
+    }
+    return gone.select(
+        F.col("key").cast("binary").alias("key"),
+        F.lit(None).cast("binary").alias("value"),
+        _headers(headers).alias("headers"),
+    )
 
 
 def late_messages(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
@@ -83,8 +105,21 @@ def _message(
     identity: Sequence[str],
     headers: dict[str, Column],
 ) -> Projection:
-    table = F.lit(f"{publication.layer}.{publication.table}")
+    table = F.lit(_table(publication))
     texts = {"id": F.sha2(F.concat_ws(" ", table, _json(identity)), 256), "table": table, **headers}
+    return Projection(
+        key.cast("binary").alias("key"),
+        value.cast("binary").alias("value"),
+        _headers(texts).alias("headers"),
+    )
+
+
+def _table(publication: Publication) -> str:
+    return f"{publication.layer}.{publication.table}"
+
+
+def _headers(texts: Mapping[str, Column]) -> Column:
+    """The headers of a message. A null is left out."""
     pairs = (
         F.when(
             text.isNotNull(),
@@ -92,15 +127,17 @@ def _message(
         )
         for name, text in texts.items()
     )
-    return Projection(
-        key.cast("binary").alias("key"),
-        value.cast("binary").alias("value"),
-        F.array_compact(F.array(*pairs)).alias("headers"),
-    )
+    return F.array_compact(F.array(*pairs))
 
 
 def _json(columns: Sequence[str]) -> Column:
     return F.to_json(struct_of(columns), JSON)
+
+
+def _alike(commit: Commit) -> tuple[int, int]:
+    """Commits with the same value may be sent together. One that may have removed results is sent
+    alone: a later commit may have the same keys again."""
+    return commit.state.generation, commit.version if may_remove_results(commit) else 0
 
 
 ROWS_PER_STEP = 100_000
@@ -162,13 +199,15 @@ class LogStage(PublicationStage):
         together = 0 if self.publication.when == "update" else ROWS_PER_STEP
         # After a restore or a rebuild, revisions begin again: within a step, rows would not be in
         # order.
-        for _, alike in groupby(wanted, lambda commit: commit.state.generation):
+        for _, alike in groupby(wanted, _alike):
             for group in grouped(alike, together):
                 yield group, self._outgoing(group, at)
                 at = group[-1].version
 
     def _wanted(self, commit: Commit) -> bool:
-        return self.publication.when != "final" or any(f.is_final for f in commit.files)
+        if self.publication.when != "final":
+            return True
+        return any(f.is_final for f in commit.files) or bool(commit.removed_final)
 
     def _outgoing(self, group: Sequence[Commit], after: int) -> Outgoing:
         shape, rows = self.source.state.shape, self._rows_of(group)
@@ -178,7 +217,35 @@ class LogStage(PublicationStage):
             self._messages = shape, self._message_columns()
         sent = [f for c in group for f in c.files if self.is_sent(f)]
         count, size = sum(f.rows for f in sent), sum(f.size for f in sent)
-        return Outgoing(rows, self._messages[1].of(rows), after, group[-1].version, count, size)
+        messages = self._messages[1].of(rows)
+        if may_remove_results(group[0]):
+            messages = messages.unionByName(self._removed(group[0]))
+        return Outgoing(rows, messages, after, group[-1].version, count, size)
+
+    def _removed(self, batch: Commit) -> DataFrame:
+        """The messages of results that are gone: of their rows, those that are sent were removed by
+        a commit, and it has added none. Raises LogGapError."""
+        commit = read_commit(self.source.storage, batch.version)
+        assert commit is not None
+        removed = [
+            removed_file(self.source, path, is_final=path in commit.removed_final)
+            for path in commit.removed
+        ]
+        if None in removed:
+            name = self.publication.name
+            raise LogGapError(
+                f"publish {name}: {self.source.name} no longer has the rows that its version "
+                f"{batch.version:,} removed, so the sink would keep results that are gone",
+                remedy=f"give it another name than {name}, and it begins with the rows of today",
+            )
+        table = self._pipeline.gold[self.publication.table]
+        key = _json(key_of_gold(table)).alias("key")
+        before, after = (
+            self._rows.of([f for f in files if f is not None and self.is_sent(f)]).select(key)
+            for files in (removed, commit.files)
+        )
+        gone = before.join(after, "key", "left_anti")
+        return removed_messages(self.publication, gone, commit.state)
 
     def _in_order(self, rows: DataFrame) -> DataFrame:
         """Sort the rows of one key within one partition. Otherwise two tasks of Spark would send

@@ -22,6 +22,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
+from headgate.flow.publish.changes import removed_file
 from headgate.flow.publish.mirror_calls import Call, CallingStage
 from headgate.flow.publish.publication import (
     JSON,
@@ -97,7 +98,7 @@ def net_files(table: Table, after: int, most_rows: int) -> NetFiles:
             # A restore brings files back.
             if removed.pop(file.path, None) is None:
                 added[file.path] = file
-    gone = [_removed(table, *each) for each in removed.items()]
+    gone = [removed_file(table, path, is_final=final) for path, final in removed.items()]
     if None in gone or not all(table.storage.exists(path) for path in added):
         return all_files(table)
     sound = with_footers(table, upto, added.values())
@@ -141,13 +142,6 @@ def _has_other_columns(table: Table, after: int, commits: list[Commit]) -> bool:
     except LogGapError:
         return True
     return before is not None and before.state.shape != shape
-
-
-def _removed(table: Table, path: str, is_final: bool) -> DataFile | None:
-    """A file that was removed from a table; None if a vacuum has deleted it."""
-    found = table.storage.stat(path)
-    final = {FINAL: str(is_final).lower()}
-    return DataFile(path, found.size, 0, "", final) if found else None
 
 
 ROWS_PER_STEP = 200_000

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operator import columns_of, key_of
 from headgate.declaration.kinds import BRONZE, SILVER
@@ -20,7 +19,7 @@ from headgate.failpoints import failpoint
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.late_replay import LatePairSelection, is_waiting
 from headgate.flow.gold.recomputing import RecomputedResults
-from headgate.flow.gold.schema import compared_columns, gold_type
+from headgate.flow.gold.schema import compared_columns, gold_type, rows_of_both
 from headgate.flow.gold.stage import gold_stage_of
 from headgate.flow.operations.backfill import Patch, file_digest
 from headgate.flow.silver.stage import SilverStage
@@ -32,7 +31,6 @@ from headgate.history.backfill.report import TableReport
 from headgate.history.backfill.selection import BronzeStep
 from headgate.lake.storage.globs import literal_pattern
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.data_file import STATE
 from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.log import Commit
@@ -114,9 +112,9 @@ class BackfillComputation:
         key = key_of(declared)
         values = compared_columns(declared)
         comparison = Comparison(key, values, type_)
-        new = self._backfilled(stage, declared, target, now)
+        old, new = self._both_sides(stage, declared, target, now)
         path = f"compared-{declared.name}"
-        comparison.of(self._live(declared, target), new).write.parquet(self._scratch.uri(path))
+        comparison.of(old, new).write.parquet(self._scratch.uri(path))
         compared = self._spark.read.parquet(literal_pattern(self._scratch.uri(path)))
         counts = comparison.counts(compared)
         report = TableReport(
@@ -144,17 +142,10 @@ class BackfillComputation:
         made = target.definition, target.operation, counts.span
         return ComparedTable(report, Patch(path, digest, *made))
 
-    def _live(self, declared: GoldTable, target: BackfillTarget) -> DataFrame:
-        wanted, live = target.range, target.gold
-        files = [file for file in target.files if file.is_final]
-        read = TableRows(self._spark, live, declared=gold_type(declared))
-        rows = read.of(files).drop(STATE).withColumn("final", F.lit(True))
-        begin, end = (F.unix_micros(name) for name in [*columns_of(declared)][:2])
-        return rows.where((begin >= wanted.begin) & (end <= wanted.end))
-
-    def _backfilled(
+    def _both_sides(
         self, stage: FoldStage, declared: GoldTable, target: BackfillTarget, now: datetime
-    ) -> DataFrame:
+    ) -> tuple[DataFrame, ...]:
+        """The final rows in the range that the live table has, and those that are computed."""
         wanted = target.range
         replays = tuple((n, LatePairSelection.of(said), final) for n, said, final in target.replays)
         meant = RecomputedResults(
@@ -162,13 +153,16 @@ class BackfillComputation:
         )
         silver = self._table(SILVER.path(declared.silver))
         silver.refresh()
-        found = overlapping_files(silver.handle, "_event_time", wanted.spans)
+        found = overlapping_files(silver.handle, "_event_time", target.read)
         files = tuple(file for file in found if file.n <= target.n)
-        if not files:
-            return self._spark.createDataFrame([], gold_type(declared))
-        late = TableRows(self._spark, target.late).of(target.late_files)
-        waiting = late.where(is_waiting(target.operation))
-        return stage.final_rows(files, meant, waiting, now)
+        computed = self._spark.createDataFrame([], gold_type(declared))
+        if files:
+            late = TableRows(self._spark, target.late).of(target.late_files)
+            waiting = late.where(is_waiting(target.operation))
+            computed = stage.computed_rows(files, meant, waiting, now)
+        read = TableRows(self._spark, target.gold, declared=gold_type(declared))
+        both = rows_of_both(read, target.files), computed
+        return stage.inside(*both, wanted.begin, wanted.end, only_final=True)
 
     def _write_patch(self, rows: DataFrame, table: str) -> tuple[str, str]:
         """Write a patch as one file. Returns its path and the digest of its bytes."""

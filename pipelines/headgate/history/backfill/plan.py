@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operation import Document, is_rejected, operation_named
-from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.contracts.operator import begin_of, operator_of
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
@@ -21,6 +21,7 @@ from headgate.history.backfill.selection import (
     backfills_into,
     bronze_steps,
     drains_of,
+    earlier,
     final_end_at,
     require_computable,
 )
@@ -36,7 +37,8 @@ from headgate.lake.tables.table import Table
 @dataclass(frozen=True)
 class BackfillTarget:
     """The results in ``range`` of a gold table at batch id ``n``, after the operations up to
-    ``operation``. ``files`` are those that may have rows of the range. ``final_through``,
+    ``operation``. ``files`` are those that may have rows of the range, ``read`` are the event times
+    of the rows that decide what these are. ``final_through``,
     ``drains`` and ``replays`` decide which rows are late and which results are final
     (``flow.gold.recomputing.RecomputedResults``). ``earlier`` are the ids of the backfills that
     were published into the range before. ``late_files`` are those of the table ``late`` that may
@@ -49,6 +51,7 @@ class BackfillTarget:
     definition: str
     gold: Table
     files: tuple[DataFile, ...]
+    read: tuple[TimeSpan, ...]
     final_through: int | None
     drains: tuple[tuple[int, int], ...]
     replays: tuple[tuple[int, Document, int], ...]
@@ -82,7 +85,8 @@ def plan_backfill(
     Raises NotBackfilledError, OtherDeclarationError, DamagedFileError.
     """
     targets = tuple(
-        _target(at, deployed, deployed.gold[name], wanted) for name, wanted in ranges.items()
+        _target(at, deployed, deployed.gold[name], used.gold[name], wanted)
+        for name, wanted in ranges.items()
     )
     by_silver: dict[str, list[BackfillTarget]] = {}
     for target in targets:
@@ -99,13 +103,18 @@ def _replays(at: ConsistentSnapshot, source: str) -> frozenset[int]:
 
 
 def _target(
-    at: ConsistentSnapshot, deployed: Pipeline, declared: GoldTable, wanted: EventTimeRange
+    at: ConsistentSnapshot,
+    deployed: Pipeline,
+    declared: GoldTable,
+    used: GoldTable,
+    wanted: EventTimeRange,
 ) -> BackfillTarget:
     path = GOLD.path(declared.name)
     position = position_as_declared(at, deployed, path)
     late = position_as_declared(at, deployed, LATE.path(declared.name))
     state, payload = position.state, GoldPayload.of(position.state)
-    left_out = wanted.spans if payload.left_out else ()
+    read = earlier(wanted.spans, operator_of(used).reach(used.operator))
+    left_out = read if payload.left_out else ()
     source = graph_of(deployed).source_of(path).name
     done = _done(at, source, state.operation)
     touching = [each for each in done if _touches(each, deployed, path)]
@@ -119,13 +128,16 @@ def _target(
         operation=state.operation,
         definition=state.definition,
         gold=position.table,
-        files=overlapping_files(position.handle, begin_of(declared)[0], wanted.spans),
+        files=overlapping_files(
+            *(position.handle, begin_of(declared)[0], earlier(wanted.spans, payload.longest))
+        ),
+        read=read,
         final_through=payload.final_through(lateness),
         drains=drains,
         replays=tuple(
             (each.n, each.document, final_through)
             for each in touching
-            if each.name == "late_replay" and _overlaps(each.document, wanted)
+            if each.name == "late_replay" and _overlaps(each.document, read)
             if (final_through := final_end_at(each, payload, lateness)) is not None
         ),
         earlier=backfills_into(wanted, declared.name, touching),
@@ -157,9 +169,11 @@ def _touches(operation: Operation, pipeline: Pipeline, path: str) -> bool:
     return path in touched and not is_rejected(operation.document, path)
 
 
-def _overlaps(document: Document, wanted: EventTimeRange) -> bool:
-    first, end = document["from"], document["to"]
-    return (first is None or first < wanted.end) and (end is None or end > wanted.begin)
+def _overlaps(document: Document, spans: Iterable[TimeSpan]) -> bool:
+    begin, end = document["from"], document["to"]
+    return any(
+        (begin is None or begin <= last) and (end is None or end > first) for first, last in spans
+    )
 
 
 def _with_copies(
@@ -184,7 +198,7 @@ def _steps(
     table = used.silver[silver]
     position = at.tables[BRONZE.path(table.source)]
     replays = _replays(at, table.source)
-    spans = [span for target in targets for span in target.range.spans]
+    spans = [span for target in targets for span in target.read]
     if not spans:
         return ()
     span = min(first for first, _ in spans), max(last for _, last in spans)

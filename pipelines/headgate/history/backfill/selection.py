@@ -38,6 +38,11 @@ class EventTimeRange:
         return ((self.begin, self.end - 1),) if self.begin < self.end else ()
 
 
+def earlier(spans: Iterable[TimeSpan], micros: int) -> tuple[TimeSpan, ...]:
+    """Spans that begin earlier."""
+    return tuple((first - micros, last) for first, last in spans)
+
+
 @dataclass(frozen=True)
 class BronzeStep:
     """The files of bronze with rows of the batches ``(after, upto]``."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from deltalake import DeltaTable
 
 from headgate.declaration.kinds import BRONZE, LATE, QUARANTINE, REJECTED, SILVER, kind_of
+from headgate.flow.publish.changes import may_remove_results
 from headgate.history.maintenance.retention import BatchRange, LogReason, TableNeeds
 from headgate.history.maintenance.retention_context import RetentionContext
 from headgate.history.savepoints.savepoint import SavedTable
@@ -75,13 +76,20 @@ def gather_needs(
 
 
 def unpublished_files(table: Table, log: LogFolder, context: RetentionContext) -> frozenset[str]:
-    """The files of commits that a publication has not sent yet."""
+    """The files of commits that a publication has not sent yet, and those whose rows it may have to
+    delete."""
     first = min(context.published.get(table.name, ()), default=None)
     if first is None:
         return frozenset()
     behind = range(max(first + 1, log.oldest), table.version + 1)
     commits = (read_commit(table.storage, version) for version in behind)
-    return frozenset(file.path for commit in commits if commit for file in commit.files)
+    return frozenset(path for commit in commits if commit for path in _published_of(commit))
+
+
+def _published_of(commit: Commit) -> Iterator[str]:
+    yield from (file.path for file in commit.files)
+    if may_remove_results(commit):
+        yield from commit.removed
 
 
 def _versions(

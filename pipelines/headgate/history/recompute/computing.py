@@ -14,7 +14,7 @@ from headgate.declaration.contracts.operator import columns_of, key_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import HeadgateError
-from headgate.flow.gold.schema import compared_columns, declared_rows, gold_type
+from headgate.flow.gold.schema import compared_columns, gold_type, rows_of_both
 from headgate.flow.operations.backfill import rows_of_patch
 from headgate.flow.operations.patch import CHANGE, CHANGED, EQUAL, GONE, NEW
 from headgate.history.backfill.comparing import Comparison
@@ -24,8 +24,9 @@ from headgate.history.recompute.plan import WHOLE, RecomputeTarget, plan_recompu
 from headgate.history.recompute.report import Recomputation, RecomputedTable
 from headgate.history.savepoints.store import settled_snapshot
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.data_file import FINAL, STATE
+from headgate.lake.tables.data_file import FINAL
 from headgate.lake.tables.decisions import ControlTable
+from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.row_changes import RowChanges
 from headgate.lake.tables.table import Table
 
@@ -60,7 +61,7 @@ def _compared(spark: SparkSession, target: RecomputeTarget, now: datetime) -> Re
     declared = target.declared
     values = (*compared_columns(declared), FINAL)
     comparison = Comparison(key_of(declared), values, gold_type(declared))
-    with _kept(comparison.of(_table(spark, target), _defined(spark, target, now))) as compared:
+    with _kept(comparison.of(*_both_sides(spark, target, now))) as compared:
         counts = {
             row[CHANGE]: int(row["count"]) for row in compared.groupBy(CHANGE).count().collect()
         }
@@ -104,20 +105,11 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-def _table(spark: SparkSession, target: RecomputeTarget) -> DataFrame:
-    """The rows of the table, open and final."""
-    read = declared_rows(spark, target.gold.table, target.declared)
-    sides = (
-        read.of([file for file in target.gold_files if file.is_final == is_final])
-        .drop(STATE)
-        .withColumn(FINAL, F.lit(is_final))
-        for is_final in (True, False)
-    )
-    return _within(target, reduce(DataFrame.unionByName, sides))
-
-
-def _defined(spark: SparkSession, target: RecomputeTarget, now: datetime) -> DataFrame:
-    """The rows of the definition."""
+def _both_sides(
+    spark: SparkSession, target: RecomputeTarget, now: datetime
+) -> tuple[DataFrame, ...]:
+    """The rows of the table whose results lie in the range, and those of the definition: open and
+    final ones."""
     name = target.declared.name
     tables: Mapping[str, Table] = {
         SILVER.path(target.declared.silver): target.silver,
@@ -125,16 +117,13 @@ def _defined(spark: SparkSession, target: RecomputeTarget, now: datetime) -> Dat
         GOLD.path(name): target.gold.table,
     }
     stage = fold_stage(spark, tables.__getitem__, target.declared)
-    rows = stage.defined_rows(target.silver_files, target.late_files, target.gold.state, now)
-    return _within(target, rows)
-
-
-def _within(target: RecomputeTarget, rows: DataFrame) -> DataFrame:
-    """The rows whose results lie in the range."""
+    state = target.gold.state
+    defined = stage.defined_rows(target.silver_files, target.late_files, state, now)
+    read = TableRows(spark, target.gold.table, declared=gold_type(target.declared))
+    rows = rows_of_both(read, target.gold_files)
     if target.range == WHOLE:
-        return rows
-    begin, end = (F.unix_micros(name) for name in [*columns_of(target.declared)][:2])
-    return rows.where((begin >= target.range.begin) & (end <= target.range.end))
+        return rows, defined
+    return stage.inside(rows, defined, target.range.begin, target.range.end, only_final=False)
 
 
 def _with_patch(

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from deltalake.exceptions import DeltaError
 
 from headgate.commands import pipeline_command
-from headgate.declaration.contracts.operator import begin_of, columns_of
+from headgate.declaration.contracts.operator import begin_of, columns_of, operator_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import UsageError
 from headgate.flow.operations.backfill import Patch
 from headgate.history.backfill.plan import position_as_declared
-from headgate.history.backfill.selection import EVERYTHING, LATEST, EventTimeRange
+from headgate.history.backfill.selection import EVERYTHING, LATEST, EventTimeRange, earlier
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.decisions import Decision
 from headgate.lake.tables.errors import LogGapError
@@ -97,15 +97,19 @@ def _target(
     begin = begin_of(declared)
     is_whole = wanted == WHOLE or not begin
     spans = [EVERYTHING] if is_whole else wanted.spans
+    longest = GoldPayload.of(gold.state).longest
+    read = earlier(spans, operator_of(declared).reach(declared.operator))
     return RecomputeTarget(
         declared=declared,
         range=wanted,
         gold=gold,
         silver=silver.table,
         late=late.table,
-        gold_files=overlapping_files(gold.handle, (*begin, "updated_at")[0], spans),
-        silver_files=_silver_files(silver, gold, spans),
-        late_files=overlapping_files(late.handle, _TIME, spans),
+        gold_files=overlapping_files(
+            gold.handle, (*begin, "updated_at")[0], earlier(spans, longest)
+        ),
+        silver_files=_silver_files(silver, gold, read),
+        late_files=overlapping_files(late.handle, _TIME, read),
         patches=tuple(_patches(at.decisions.operations, declared.name, gold, wanted)),
     )
 

@@ -56,7 +56,8 @@ class Outgoing:
     ``rows`` have the columns of the table, and for gold also ``_batch``: the batch id of a change,
     null for a final row. ``messages`` are the same rows as ``key``, ``value`` and ``headers``
     (``flow.publish.log_stage``). The header ``headgate-id`` is a function of the row, so it is the
-    same each time the row is sent. Several gold rows of one key are in one partition of the frame,
+    same each time the row is sent. A message without a value says that a result of gold is gone;
+    ``rows`` has no row for it. Several gold rows of one key are in one partition of the frame,
     the lowest revision first. There are at most ``count`` rows, unless another tool has written a
     file without statistics. ``size`` is that of their files, in bytes.
     """

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from headgate.declaration.model import Publication
-from headgate.flow.publish.changes import has_rows
+from headgate.flow.publish.changes import is_news
 from headgate.insight.metrics.tail import TableTail
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.log import Commit, read_commit
@@ -72,8 +72,10 @@ class Unsent:
 
     def _keep(self, commits: Iterable[Commit]) -> None:
         for commit in commits:
-            if has_rows(commit) and self._is_wanted(commit) and commit.written_at is not None:
+            if is_news(commit) and self._is_wanted(commit) and commit.written_at is not None:
                 self._waiting.append((commit.version, commit.written_at))
 
     def _is_wanted(self, commit: Commit) -> bool:
-        return self._publication.when != "final" or any(file.is_final for file in commit.news)
+        return self._publication.when != "final" or (
+            any(file.is_final for file in commit.news) or bool(commit.removed_final)
+        )

@@ -10,6 +10,8 @@ from headgate.lake.tables.state import FINAL_ROWS, OPEN_ROWS, Payload
 
 Span = Sequence[int]
 """The first and the last of some times, in microseconds since 1970 UTC."""
+GONE = "gone"
+"""The count of a batch: open rows whose result has another begin after it."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class GoldPayload(Payload):
     published backfill has changed in the table, by the operation's number. ``left_out`` has, by the
     same number, the results whose late pairs the last replay left waiting because of that backfill:
     the number of the replay (``operation``), their first begin (``first``) and last end (``end``).
-    """
+    If the rows decide when a result ends, ``longest`` is the length of the longest one so far in
+    microseconds: none that begins earlier reaches into a time."""
 
     kind: ClassVar[str] = "gold"
 
@@ -37,6 +40,7 @@ class GoldPayload(Payload):
     open: int | None = None
     backfills: Mapping[str, Span] = field(default_factory=dict)
     left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    longest: int = 0
 
     def rows(self, counted: int) -> Mapping[str, int]:
         opened = {} if self.open is None else {OPEN_ROWS: self.open}

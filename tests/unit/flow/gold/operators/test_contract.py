@@ -152,7 +152,7 @@ def test_declarations_are_read_without_spark() -> None:
 
 
 def test_modules_beside_the_members_are_none() -> None:
-    assert OPERATORS.names() == ("calendar", "running", "windows", "slots")
+    assert OPERATORS.names() == ("calendar", "running", "session", "windows", "slots")
     assert OPERATORS.get("fold_operator") is None
 
 
@@ -164,5 +164,5 @@ def test_no_other_module_knows_what_a_window_looks_like() -> None:
         for file in package.rglob("*.py")
         if "window_start" in file.read_text(encoding="utf-8")
     }
-    operators = {f"flow/gold/operators/{name}" for name in ("calendar", "windows")}
+    operators = {f"flow/gold/operators/{name}" for name in ("calendar", "session", "windows")}
     assert knowing == {"cli/demo", "declaration", *operators}

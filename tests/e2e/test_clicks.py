@@ -1,0 +1,99 @@
+"""The README's example of user sessions, in a new clone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.e2e.test_readme import CLONE, README, words
+from tests.oracle.sessions import bounds, sessions
+from tests.support.said import SaidHere
+from tests.support.tables import read
+
+pytestmark = pytest.mark.e2e
+
+GAP = timedelta(minutes=15)
+HEADGATE = "headgate "
+
+
+def clicks() -> list[dict[str, Any]]:
+    """The valid clicks of the sample files, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in sorted((CLONE / "pipelines/examples/clicks/clicks").iterdir()):
+        for line in file.read_text("utf-8").splitlines():
+            click = json.loads(line)
+            if click["at"] != "yesterday":
+                found.setdefault(click["click_id"], click)
+    return list(found.values())
+
+
+def time_of(click: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(click["at"])
+
+
+def visits() -> Iterator[tuple[Any, ...]]:
+    """Computed without Headgate, with the late click."""
+    by_user = defaultdict(list)
+    for click in clicks():
+        by_user[click["user"]].append(click)
+    for user, of_user in by_user.items():
+        for session in sessions(of_user, time_of, GAP):
+            pages = [click["page"] for click in session]
+            bought = "/checkout" in pages
+            yield (user, *bounds(session, time_of, GAP), len(pages), pages[0], pages[-1], bought)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The clone, with the files that the example needs."""
+    clone = tmp_path_factory.mktemp("clone")
+    for name in ("pipelines/examples", "expectations"):
+        shutil.copytree(CLONE / name, clone / name)
+    return clone
+
+
+@pytest.fixture(scope="module")
+def shown() -> str:
+    section = README.split("## User sessions\n")[1].split("\n## ")[0]
+    return "".join(re.findall(r"```console\n(.*?)```", section, re.DOTALL))
+
+
+@pytest.fixture(scope="module")
+def typed(folder: Path, spark: SparkSession, shown: str) -> SaidHere:
+    """The README's commands, typed in the clone, and all that they have said."""
+    headgate = SaidHere(folder, spark)
+    for command in re.findall(r"^\$ (.*)$", shown, re.MULTILINE):
+        if command.startswith(HEADGATE):
+            _, *rest = (first or other for first, other in re.findall(r'"(.+?)"|(\S+)', command))
+            assert headgate(*rest).returncode == 0, headgate.everything
+        else:
+            subprocess.run(["bash", "-c", command], cwd=folder, check=True)
+    return headgate
+
+
+def test_the_readme_shows_what_is_printed(typed: SaidHere, shown: str) -> None:
+    said = words(typed.everything)
+    told = [line for line in words(shown) if not line.startswith("$ ")]
+    assert len(told) == 9
+    assert [line for line in told if line not in said] == []
+
+
+def test_the_visits_are_those_of_all_clicks(folder: Path, typed: SaidHere) -> None:
+    names = ("user", "window_start", "window_end", "clicks", "entry", "exit", "bought")
+    rows = read(folder / "lake", "gold/visits", "clicks")
+    assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(visits())
+    assert all(row["final"] for row in rows)
+    (late,) = read(folder / "lake", "late/visits", "clicks")
+    assert late["_event_id"] == "k-90"
+    assert late["replayed"] is not None
+    assert typed.json("ledger", "clicks", "--by-id")["balanced"] is True

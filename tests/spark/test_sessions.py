@@ -1,0 +1,396 @@
+"""Sessions: equal to their definition in plain Python, and to Spark's, however batches end; through
+errors, drains, late replays that join sessions, restores and backfills."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
+from headgate.insight.final_periods.finality import final_up_to
+from headgate.insight.ledger import balance
+from headgate.insight.ledger.by_id import by_id
+from tests.oracle.sessions import bounds, sessions
+from tests.support.backfilled import backfill, unequal
+from tests.support.engine import Engine
+from tests.support.failing import catch_up_despite
+from tests.support.landing import Landing, lines, split
+from tests.support.postgres import PASSWORD, Server, is_there, running_server
+from tests.support.tables import Row, read, state
+from tests.support.toys import toys
+
+pytestmark = pytest.mark.spark
+
+DECLARATION = """
+pipeline: readings
+sources:
+  raw:
+    files: {{path: "{landing}", format: json, order: name, settle: 0 s}}
+    record:
+      event_id: [id]
+      event_time: {{column: at}}
+      duplicates: {{within: 10 minutes}}
+      schema: {{id: string, user: string, page: int, at: timestamp}}
+silver: {{clean: {{from: raw}}}}
+gold:
+  visits:
+    from: clean
+    window: {{session: 1 minute}}
+    by: [user]
+    where: page > 0
+    measures:
+      events: count(*)
+      total: sum(page)
+      entry: first(page)
+      exit: last(page)
+      pages: collect_list(page, 3)
+      others: count_distinct(page) filter (where page != 3)
+    columns: {{mean: total / events}}
+    allowed_lateness: 2 minutes
+  together:
+    from: clean
+    window: {{session: {{gap: 20 s}}}}
+    measures: {{events: count(*)}}
+    allowed_lateness: 30 s
+"""
+GAPS = {"visits": timedelta(minutes=1), "together": timedelta(seconds=20)}
+LATENESS = {"visits": timedelta(minutes=2), "together": timedelta(seconds=30)}
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SECOND, MICRO = timedelta(seconds=1), timedelta(microseconds=1)
+FILES = 6
+PLACES = ("gold.staged", "gold.committed", "late.staged", "late.committed")
+EVERYTHING: dict[str, Any] = {"from": None, "to": None, "keys": {}}
+
+
+def declare(folder: Path, landing: Landing, more: str = "") -> Pipeline:
+    file = folder / "clicks.yml"
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(DECLARATION.format(landing=landing.folder) + more)
+    return load(file)
+
+
+def event(number: int, user: str | None, page: int, at: datetime) -> bytes:
+    said = {"id": f"c-{number}", "user": user, "page": page, "at": at.isoformat()}
+    return json.dumps(said).encode()
+
+
+def events(count: int, seed: int) -> list[bytes]:
+    """50 minutes of five users. Users pause; many events are late, and some are exactly a gap after
+    another. User ``bot`` never pauses."""
+    chance, made = random.Random(seed), list[bytes]()
+    last = dict[str | None, datetime]()
+    for number in range(count):
+        at = NOON + timedelta(minutes=50) * number / count
+        user = chance.choice(("a", "a", "b", "c", None, "bot", "bot"))
+        dice = chance.random()
+        if dice < 0.15:
+            at -= chance.random() * timedelta(minutes=8)
+        elif dice < 0.25:
+            at -= chance.random() * timedelta(minutes=30)
+        elif dice < 0.35 and user in last:
+            at = last[user] + GAPS["visits"] + chance.choice((0, 0, 1)) * MICRO
+        last[user] = at
+        made.append(event(number, user, chance.randrange(7), at))
+    return made
+
+
+def time_of(row: Row) -> datetime:
+    found: datetime = row["_event_time"]
+    return found
+
+
+def groups(rows: Iterable[Row], table: str) -> Iterable[tuple[Any, list[Row]]]:
+    """The sessions of some rows, each with its bounds and key."""
+    by_key: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_key[row["user"] if table == "visits" else ""].append(row)
+    for key, of_key in by_key.items():
+        for session in sessions(of_key, time_of, GAPS[table]):
+            yield (*bounds(session, time_of, GAPS[table]), key), session
+
+
+def values(table: str, rows: list[Row]) -> tuple[Any, ...]:
+    if table == "together":
+        return (len(rows),)
+    in_order = [r["page"] for r in sorted(rows, key=lambda r: (time_of(r), r["_offset"]))]
+    others = len({page for page in in_order if page != 3})
+    total = sum(in_order)
+    return len(rows), total, in_order[0], in_order[-1], in_order[:3], others, total / len(rows)
+
+
+VALUES = {
+    "visits": ("events", "total", "entry", "exit", "pages", "others", "mean"),
+    "together": ("events",),
+}
+
+
+class Expected:
+    """What a table should have for the rows of silver. ``closed`` is the end of the last drained
+    session, ``replayed`` says which late rows are folded."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        table: str,
+        closed: datetime | None = None,
+        replayed: Callable[[Row], bool] = lambda row: False,
+    ) -> None:
+        said = state(engine.root, f"gold/{table}")["watermark"]
+        self.final_before = EPOCH + timedelta(microseconds=said) - LATENESS[table]
+        self.late, included = set(), list[Row]()
+        for row in read(engine.root, "silver/clean"):
+            if table == "visits" and row["page"] <= 0:
+                continue
+            is_late = row["_clock"] is not None and row["_clock"] > time_of(row) + LATENESS[table]
+            if is_late:
+                self.late.add(row["_event_id"])
+            if not is_late or replayed(row):
+                included.append(row)
+        self.rows = dict[Any, Any]()
+        for (begin, end, key), session in groups(included, table):
+            is_final = end < self.final_before or (closed is not None and end <= closed)
+            self.rows[begin, end, key] = (*values(table, session), is_final)
+
+
+def actual(engine: Engine, table: str) -> Mapping[Any, Any]:
+    names = VALUES[table]
+    gold = read(engine.root, f"gold/{table}")
+    rows = {
+        (row["window_start"], row["window_end"], row.get("user", "")): (
+            *(row[name] for name in names),
+            row["final"],
+        )
+        for row in gold
+    }
+    assert len(rows) == len(gold)
+    return rows
+
+
+def late_ids(engine: Engine, table: str) -> set[str]:
+    return {row["_event_id"] for row in read(engine.root, f"late/{table}")}
+
+
+def check(engine: Engine, **said: Any) -> None:
+    for table in engine.pipeline.gold:
+        expected = Expected(engine, table, **said)
+        assert actual(engine, table) == expected.rows, table
+        assert late_ids(engine, table) == expected.late
+        assert expected.late
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
+    landing = Landing(tmp_path_factory.mktemp("landing"))
+    landing.write_all(split(events(250, seed=3), FILES))
+    return landing
+
+
+def test_batches_errors_restarts_and_a_restore(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    pipeline = declare(tmp_path, landing)
+    whole = Engine(spark, pipeline, tmp_path / "whole").run_all()
+    check(whole)
+    engine = Engine(spark, pipeline, tmp_path / "root")
+    catch_up_despite(engine, PLACES)
+    check(engine)
+    savepoint = engine.savepoint()
+    engine.ingest(FILES)
+    engine.catch_up()
+    check(engine)
+    for table in pipeline.gold:
+        assert actual(engine, table) == actual(whole, table)
+        assert any(row[-1] for row in actual(engine, table).values())
+        assert not all(row[-1] for row in actual(engine, table).values())
+    engine.restore(savepoint)
+    engine = Engine(spark, pipeline, engine.root)
+    engine.list_new()
+    engine.ingest()
+    engine.catch_up()
+    check(engine)
+
+
+def test_a_drain_closes_sessions(spark: SparkSession, tmp_path: Path, landing: Landing) -> None:
+    engine = Engine(spark, declare(tmp_path, landing), tmp_path / "root").run_all()
+    engine.drain()
+    last = {t: max(r["window_end"] for r in read(engine.root, f"gold/{t}")) for t in GAPS}
+    for table, closed in last.items():
+        assert actual(engine, table) == Expected(engine, table, closed).rows
+        end = final_up_to(engine.layout, engine.pipeline, table)
+        assert end is not None
+        assert end >= closed
+    after = [event(9001, "a", 1, last["visits"]), event(9002, "a", 1, last["visits"] + MICRO)]
+    landing.write("z-after.json", lines(after))
+    engine.list_new()
+    engine.ingest()
+    engine.catch_up()
+    (late,) = [r for r in read(engine.root, "late/visits") if r["_event_id"] == "c-9001"]
+    assert late["reason"] == "closed"
+    (new,) = [r for r in read(engine.root, "gold/visits") if not r["final"]]
+    assert (new["window_start"], new["events"]) == (last["visits"] + MICRO, 1)
+
+
+def test_late_replays_and_backfills(spark: SparkSession, tmp_path: Path, landing: Landing) -> None:
+    """A replay joins final sessions, and final with open ones. Backfills give the same rows."""
+    engine = Engine(spark, declare(tmp_path, landing), tmp_path / "root")
+    engine.list_new()
+    for number in range(1, FILES):
+        engine.ingest(number)
+        engine.catch_up()
+    before = {table: actual(engine, table) for table in GAPS}
+    marks = dict[str, Any]()
+    for table in GAPS:
+        marks[table] = Expected(engine, table).final_before
+        engine.operate("late_replay", table=table, **EVERYTHING)
+    engine.catch_up()
+
+    def is_replayed(table: str) -> Callable[[Row], bool]:
+        upto = {row["_event_id"] for row in read(engine.root, f"late/{table}") if row["replayed"]}
+        return lambda row: row["_event_id"] in upto
+
+    for table in GAPS:
+        replayed = is_replayed(table)
+        expected = Expected(engine, table, replayed=replayed)
+        assert actual(engine, table) == expected.rows
+        gone = {key for key, row in before[table].items() if row[-1]} - expected.rows.keys()
+        assert gone
+        for row in read(engine.root, f"late/{table}"):
+            assert bool(row["replayed"]) == (row["window_end"] < marks[table])
+    engine.ingest()
+    engine.catch_up()
+    for table in GAPS:
+        assert actual(engine, table) == Expected(engine, table, replayed=is_replayed(table)).rows
+        revisions = {row["revision"] for row in read(engine.root, f"gold/{table}")}
+        assert revisions == {0, 1}
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+    assert unequal(backfill(engine, begin=NOON - timedelta(days=1))) == []
+    for minutes in range(0, 50, 20):
+        begin = NOON + timedelta(minutes=minutes)
+        end = begin + timedelta(minutes=20)
+        found = backfill(engine, begin=begin, end=end)
+        assert unequal(found) == []
+        for each in found.report.tables:
+            rows = [r for r in read(engine.root, f"gold/{each.table}") if r["final"]]
+            inside = [r for r in rows if r["window_start"] >= begin and r["window_end"] <= end]
+            assert each.equal == len(inside)
+
+
+PUBLISH = """
+publish:
+  all: {{from: gold.visits, when: update, jsonl: {{path: "{folder}/all.jsonl"}}}}
+  finals: {{from: gold.visits, when: final, jsonl: {{path: "{folder}/finals.jsonl"}}}}
+  mirror: {{from: gold.visits, when: update, postgres: {{url: '{url}', table: visits}}}}
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with running_server() as found:
+        yield found
+
+
+def kept(file: Path) -> list[Row]:
+    """The rows that a compacted topic keeps: the last message of each key, unless it has no
+    value."""
+    last: dict[str, Row | None] = {}
+    for line in file.read_text().splitlines():
+        message = json.loads(line)
+        last[message["key"]] = message["value"]
+    return [value for value in last.values() if value is not None]
+
+
+def in_short(rows: Iterable[Row]) -> list[tuple[Any, ...]]:
+    names = ("window_start", "window_end", "user", "events", "final")
+    return sorted((tuple(row[name] for name in names) for row in rows), key=str)
+
+
+def with_times(row: Row) -> Row:
+    return row | {
+        name: datetime.fromisoformat(row[name]) for name in ("window_start", "window_end")
+    }
+
+
+@pytest.mark.skipif(not is_there, reason="PostgreSQL is not installed")
+def test_a_topic_and_a_mirror_have_the_sessions_of_the_table(
+    spark: SparkSession,
+    tmp_path: Path,
+    landing: Landing,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sessions that are joined, by a batch or by a replay, leave no second one."""
+
+    def check_sinks(engine: Engine) -> None:
+        engine.catch_up()
+        for stage in engine.runtime.publications:
+            while not stage.catch_up(engine.clock()):
+                pass
+        gold = read(engine.root, "gold/visits")
+        finals = in_short(row for row in gold if row["final"])
+        assert in_short(map(with_times, kept(tmp_path / "all.jsonl"))) == in_short(gold)
+        assert in_short(map(with_times, kept(tmp_path / "finals.jsonl"))) == finals
+        columns = 'window_start, window_end, "user", events, final'
+        mirrored = server.ask(f"SELECT {columns} FROM visits")
+        assert sorted(map(tuple, mirrored), key=str) == in_short(gold)
+
+    with toys():
+        monkeypatch.setenv("PG_PASSWORD", PASSWORD)
+        (tmp_path / "finals.jsonl").touch()
+        declared = PUBLISH.format(
+            folder=tmp_path, url=server.url.replace(PASSWORD, "${env:PG_PASSWORD}")
+        )
+        pipeline = declare(tmp_path, landing, declared)
+        engine = Engine(spark, pipeline, tmp_path / "root")
+        engine.list_new()
+        for number in range(1, FILES):
+            engine.ingest(number)
+            check_sinks(engine)
+        before = len((tmp_path / "finals.jsonl").read_text().splitlines())
+        engine.operate("late_replay", table="visits", **EVERYTHING)
+        check_sinks(engine)
+        sent = (tmp_path / "finals.jsonl").read_text().splitlines()[before:]
+        assert any(json.loads(line)["value"] is None for line in sent)
+        engine.ingest()
+        check_sinks(engine)
+    lines = (tmp_path / "all.jsonl").read_text().splitlines()
+    ids = [json.loads(line)["id"] for line in lines]
+    assert len(ids) == len(set(ids))
+
+
+def test_they_are_those_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Of rows in order, which are never late."""
+    landing = Landing(tmp_path / "landing")
+    chance, at = random.Random(8), NOON
+    made = []
+    for number in range(200):
+        at += chance.choice((0, 1, 7, 19, 20, 21, 59)) * SECOND
+        made.append(event(number, chance.choice("abc"), 1 + chance.randrange(5), at))
+    landing.write_all(split(made, 3))
+    engine = Engine(spark, declare(tmp_path, landing), tmp_path / "root").run_all()
+    silver = spark.createDataFrame(
+        [(r["user"], r["page"], r["_event_time"]) for r in read(engine.root, "silver/clean")],
+        "user string, page int, at timestamp",
+    )
+    window = F.session_window("at", "1 minute")
+    found = silver.groupBy(window, "user").agg(F.count("*"), F.sum("page")).collect()
+    wanted = {
+        (w.start.replace(tzinfo=UTC), w.end.replace(tzinfo=UTC), user): (count, total)
+        for w, user, count, total in found
+    }
+    gold = actual(engine, "visits")
+    assert {key: row[:2] for key, row in gold.items()} == wanted
+    assert len(wanted) > 20
