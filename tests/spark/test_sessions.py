@@ -8,6 +8,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,14 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.history.backfill.selection import EventTimeRange
+from headgate.history.recompute.computing import recompute
+from headgate.history.recompute.plan import WHOLE
 from headgate.insight.final_periods.finality import final_up_to
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
 from tests.oracle.sessions import bounds, sessions
-from tests.support.backfilled import backfill, unequal
+from tests.support.backfilled import backfill, publish, unequal
 from tests.support.engine import Engine
 from tests.support.failing import catch_up_despite
 from tests.support.landing import Landing, lines, split
@@ -277,6 +281,8 @@ def test_late_replays_and_backfills(spark: SparkSession, tmp_path: Path, landing
         assert revisions == {0, 1}
     assert balance(engine.layout, engine.pipeline).differences == ()
     assert by_id(engine.layout, engine.pipeline).findings == ()
+    recomputed(engine, dict.fromkeys(GAPS, WHOLE))
+    recomputed(engine, dict.fromkeys(GAPS, minutes_of(7, 31)))
     assert unequal(backfill(engine, begin=NOON - timedelta(days=1))) == []
     for minutes in range(0, 50, 20):
         begin = NOON + timedelta(minutes=minutes)
@@ -287,6 +293,74 @@ def test_late_replays_and_backfills(spark: SparkSession, tmp_path: Path, landing
             rows = [r for r in read(engine.root, f"gold/{each.table}") if r["final"]]
             inside = [r for r in rows if r["window_start"] >= begin and r["window_end"] <= end]
             assert each.equal == len(inside)
+
+
+def minutes_of(begin: int, end: int) -> EventTimeRange:
+    noon, minute = (NOON - EPOCH) // MICRO, timedelta(minutes=1) // MICRO
+    return EventTimeRange(noon + begin * minute, noon + end * minute)
+
+
+def recomputed(engine: Engine, ranges: Mapping[str, EventTimeRange]) -> None:
+    """Gold is what the definition gives for silver."""
+    done = recompute(engine.spark, engine.layout, engine.pipeline, ranges, engine.clock())
+    for each in done.tables:
+        rows = read(engine.root, f"gold/{each.table}")
+        if (span := ranges[each.table]) != WHOLE:
+            begin, end = (EPOCH + time * MICRO for time in (span.begin, span.end))
+            rows = [r for r in rows if begin <= r["window_start"] and r["window_end"] <= end]
+        assert (each.changed, each.missing, each.extra) == (0, 0, 0)
+        assert each.equal == len(rows) > 0
+
+
+def test_a_published_backfill_and_a_replay_leave_sessions_that_do_not_meet(
+    spark: SparkSession, tmp_path: Path, landing: Landing
+) -> None:
+    """Another declaration has other sessions. Those that meet one outside of the range stay."""
+    engine = Engine(spark, declare(tmp_path, landing), tmp_path / "root").run_all()
+    before = actual(engine, "visits")
+    file = tmp_path / "changed.yml"
+    file.write_text(engine.pipeline.text.replace("where: page > 0", "where: page > 2"))
+    span = minutes_of(5, 35)
+    begin, end = (EPOCH + time * MICRO for time in (span.begin, span.end))
+    tables = ["visits"]
+    outcome = backfill(engine, begin=begin, end=end, tables=tables, used=load(file))
+    publish(engine, outcome)
+    engine.take_in()
+    corrected = actual(engine, "visits")
+    gone, new = before.keys() - corrected.keys(), corrected.keys() - before.keys()
+    assert gone
+    assert new
+    assert all(begin <= key[0] and key[1] <= end for key in gone | new)
+    require_apart(corrected)
+    kinds = {"changed": 0, "missing": 0, "extra": 0}
+
+    def of_definition() -> Mapping[str, int]:
+        asked = {"visits": WHOLE}
+        done = recompute(spark, engine.layout, engine.pipeline, asked, engine.clock())
+        (table,) = done.tables
+        assert {kind: getattr(table, kind) for kind in kinds} == kinds
+        return table.corrected
+
+    assert of_definition()[outcome.report.id] >= len(new)
+    engine.operate("late_replay", table="visits", **EVERYTHING)
+    engine.catch_up()
+    replayed = actual(engine, "visits")
+    require_apart(replayed)
+    assert {key: replayed[key] for key in new} == {key: corrected[key] for key in new}
+    marks = {row["replayed"] is None for row in read(engine.root, "late/visits")}
+    assert marks == {True, False}
+    assert of_definition()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+
+
+def require_apart(rows: Mapping[Any, Any]) -> None:
+    """Sessions of one user do not meet."""
+    by_user: dict[Any, list[Any]] = defaultdict(list)
+    for begin, end, user in rows:
+        by_user[user].append((begin, end))
+    for of_user in by_user.values():
+        of_user.sort()
+        assert all(end < begin for (_, end), (begin, _) in pairwise(of_user))
 
 
 PUBLISH = """

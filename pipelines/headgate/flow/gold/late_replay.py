@@ -230,7 +230,8 @@ class LateReplay:
     def _corrected(self, meant: DataFrame) -> DataFrame | None:
         """Of the results that some late pairs affect, those that published backfills have
         corrected: before the replay, the table has another row than the definition gives. None if
-        there is none."""
+        there is none. If the rows decide when a result ends, all results near a correction count:
+        the table does not show where those of the definition would begin and end."""
         payload, of_results = GoldPayload.of(self._gold.state), self._fold.affected
         if not payload.backfills:
             return None
@@ -247,6 +248,8 @@ class LateReplay:
             ),
         )
         affected = of_results.of(meant.where(near), self._rows_within)
+        if operator.end_varies:
+            return affected
         if not (spans := of_results.spans(affected)):
             return None
         _, rows = final_rows_within(self._place, spans)
