@@ -48,6 +48,7 @@ FULL: dict[str, Payload] = {
         open=4,
         backfills={"2": [5, 8]},
         left_out={"2": {"operation": 3, "first": 5, "end": 9}},
+        longest=60,
     ),
     "none": NoPayload(),
     "publication": PublicationPayload(version=4, event="00042-000000007"),
@@ -170,4 +171,5 @@ def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
     moved = State(replace(held, watermark=7)).encode()
     wanted = {"kind": "sessions", "watermark": 7, "closed_through": None}
     wanted |= {"gate": None, "drains": {}, "open": None, "backfills": {}, "left_out": {}}
+    wanted |= {"longest": 0}
     assert moved["payload"] == {**wanted, "merged": 2}
