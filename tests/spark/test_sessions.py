@@ -73,6 +73,9 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND, MICRO = timedelta(seconds=1), timedelta(microseconds=1)
 FILES = 6
+BRIDGED = ((37, 37), (37.5, 37.5), (39, 39), (39.8, 39.8), (40.6, 40.6), (41, 38.2))
+"""The minutes of arrivals and event times of user ``bridged``: a session that is final after five
+files, one that is open, and a late event that is a part of both."""
 PLACES = ("gold.staged", "gold.committed", "late.staged", "late.committed")
 EVERYTHING: dict[str, Any] = {"from": None, "to": None, "keys": {}}
 
@@ -106,6 +109,9 @@ def events(count: int, seed: int) -> list[bytes]:
             at = last[user] + GAPS["visits"] + chance.choice((0, 0, 1)) * MICRO
         last[user] = at
         made.append(event(number, user, chance.randrange(7), at))
+    for number, (arrival, minutes) in enumerate(reversed(BRIDGED)):
+        at = NOON + timedelta(minutes=minutes)
+        made.insert(round(arrival * count / 50), event(count + number, "bridged", 1, at))
     return made
 
 
@@ -255,24 +261,25 @@ def test_late_replays_and_backfills(spark: SparkSession, tmp_path: Path, landing
         engine.ingest(number)
         engine.catch_up()
     before = {table: actual(engine, table) for table in GAPS}
-    marks = dict[str, Any]()
     for table in GAPS:
-        marks[table] = Expected(engine, table).final_before
         engine.operate("late_replay", table=table, **EVERYTHING)
     engine.catch_up()
 
     def is_replayed(table: str) -> Callable[[Row], bool]:
-        upto = {row["_event_id"] for row in read(engine.root, f"late/{table}") if row["replayed"]}
+        late = read(engine.root, f"late/{table}")
+        upto = {row["_event_id"] for row in late if row["replayed"]}
         return lambda row: row["_event_id"] in upto
 
     for table in GAPS:
-        replayed = is_replayed(table)
-        expected = Expected(engine, table, replayed=replayed)
+        expected = Expected(engine, table, replayed=is_replayed(table))
         assert actual(engine, table) == expected.rows
         gone = {key for key, row in before[table].items() if row[-1]} - expected.rows.keys()
         assert gone
-        for row in read(engine.root, f"late/{table}"):
-            assert bool(row["replayed"]) == (row["window_end"] < marks[table])
+        assert all(row["replayed"] for row in read(engine.root, f"late/{table}"))
+    (joined,) = [row for row in actual(engine, "visits").items() if row[0][2] == "bridged"]
+    assert (joined[1][0], joined[1][-1]) == (len(BRIDGED), False)
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
     engine.ingest()
     engine.catch_up()
     for table in GAPS:
@@ -350,6 +357,18 @@ def test_a_published_backfill_and_a_replay_leave_sessions_that_do_not_meet(
     marks = {row["replayed"] is None for row in read(engine.root, "late/visits")}
     assert marks == {True, False}
     assert of_definition()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+
+    publish(engine, backfill(engine, begin=begin, end=end, tables=tables))
+    engine.take_in()
+    assert of_definition() == {}
+    engine.operate("late_replay", table="visits", **EVERYTHING)
+    engine.catch_up()
+    assert all(row["replayed"] for row in read(engine.root, "late/visits"))
+    expected = Expected(engine, "visits", replayed=lambda row: True)
+    assert actual(engine, "visits") == expected.rows
+    assert of_definition() == {}
+    assert balance(engine.layout, engine.pipeline).differences == ()
     assert by_id(engine.layout, engine.pipeline).findings == ()
 
 

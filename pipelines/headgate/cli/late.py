@@ -35,7 +35,7 @@ from headgate.cli.requesting import PATIENCE, await_request, carried_out, person
 from headgate.cli.rows import as_text, cells, table_of
 from headgate.cli.screen import waiting as shown_waiting
 from headgate.commands import pipeline_command
-from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.contracts.operator import begin_of, operator_of
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
@@ -215,10 +215,11 @@ def replay_rows(
     require_not_corrected(declared, layout, table, wanted)
     if dry_run:
         rows = rows_of(declared, layout, table, wanted, only_of_final=True)
-        windows = _windows(rows, table)
-        found, into = plural(len(rows), "late row"), plural(windows, "window")
-        said = f"{found} of {name} would be folded, into {into}"
-        document = {"table": name, "pairs": len(rows), "windows": windows}
+        said = f"{plural(len(rows), 'late row')} of {name} would be folded"
+        document = {"table": name, "pairs": len(rows)}
+        if not operator_of(table).end_varies:  # otherwise, rows do not say which result they join
+            document["windows"] = windows = _windows(rows, table)
+            said += f", into {plural(windows, 'window')}"
         respond(json, {"pipeline": declared.name, **document}, said)
         return
     log_file.divert_to(layout, "late")

@@ -15,7 +15,7 @@ from headgate.cli.log_file import divert_to
 from headgate.cli.rows import as_text
 from headgate.cli.screen import waiting as shown_waiting
 from headgate.commands import pipeline_command
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import columns_of, operator_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import HeadgateError
@@ -96,7 +96,8 @@ def require_not_corrected(
         passing_session("headgate-late", os.cpu_count() or 2) as spark,
     ):
         found = gold_stage_of(spark, opened, table).left_out(wanted).collect()
-    for number, (first, end) in payload.corrected(found).items():
+    earlier = operator_of(table).reach(table.operator)
+    for number, (first, end) in payload.corrected(found, earlier).items():
         id_ = _ids(declared, layout)[int(number)]
         corrected = LeftOut(table.name, id_, _time(first), _time(end))
         raise HeadgateError(f"{corrected.why}; nothing was replayed", remedy=corrected.remedy)
@@ -110,8 +111,11 @@ def _is_near(
     wanted: dict[str, Any],
 ) -> bool:
     """Whether a late row that waits and has a selected time is in the range of a backfill."""
-    begin = next(iter(columns_of(table)))
-    spans = (f"epoch_us({begin}) BETWEEN {first} AND {last}" for first, last in _spans(payload))
+    begin, earlier = next(iter(columns_of(table))), operator_of(table).reach(table.operator)
+    spans = (
+        f"epoch_us({begin}) BETWEEN {first - earlier} AND {last + payload.longest}"
+        for first, last in _spans(payload)
+    )
     near = " OR ".join(spans)
     sql = f"SELECT count(*) FROM late.{table.name} WHERE replayed IS NULL AND ({near})"
     for bound, sign in (("from", ">="), ("to", "<")):

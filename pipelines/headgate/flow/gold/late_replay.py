@@ -104,7 +104,10 @@ def is_waiting(operation: int) -> Column:
 
 
 def is_result_final(end: Column, gold: State, declared: GoldTable) -> Column:
-    """Whether a result that ends at ``end`` is final in a gold table with the state ``gold``."""
+    """Whether a replay may fold the late pairs of a result that ends at ``end``, in a gold table
+    with the state ``gold``: it is final, or a replay folds into open results, too."""
+    if operator_of(declared).end_varies:
+        return F.lit(True)
     through = GoldPayload.of(gold).final_through(micros(declared.allowed_lateness))
     return F.lit(False) if through is None else end <= through
 
@@ -197,12 +200,17 @@ class LateReplay:
         _, old = final_rows_within(place, spans)
         final = computed.where(FINAL).drop(STATE)
         compared = self._comparison.of(of_results.rows(old, affected), final)
-        change = patched(place, state, self._comparison.patch(compared), spans, count)
+        patch = self._comparison.patch(compared)
         if not of_results.changes_open_rows:
-            return change
+            return patched(place, state, patch, spans, count)
         opened = open_rows(self._gold)
-        kept = of_results.others(self._gold_rows.of(opened.files), affected)
-        return with_open_rows(place, change, opened.live, computed.where(~F.col(FINAL)), kept)
+        held = self._gold_rows.of(opened.files)
+        replaced, kept = of_results.rows(held, affected), of_results.others(held, affected)
+        still_open = computed.where(~F.col(FINAL))
+        # Pairs of final rows that are a part of an open one now leave the final rows.
+        into_open = _counted(still_open, place) - _counted(replaced, place)
+        change = patched(place, state, patch, spans, count - into_open)
+        return with_open_rows(place, change, opened.live, still_open, kept)
 
     def _rows_within(self, spans: Sequence[Span]) -> DataFrame:
         """The rows of the gold table (``RowsWithin``). Its files have bounds of begins alone."""
@@ -230,8 +238,7 @@ class LateReplay:
     def _corrected(self, meant: DataFrame) -> DataFrame | None:
         """Of the results that some late pairs affect, those that published backfills have
         corrected: before the replay, the table has another row than the definition gives. None if
-        there is none. If the rows decide when a result ends, all results near a correction count:
-        the table does not show where those of the definition would begin and end."""
+        there is none."""
         payload, of_results = GoldPayload.of(self._gold.state), self._fold.affected
         if not payload.backfills:
             return None
@@ -247,9 +254,8 @@ class LateReplay:
                 for first, last in payload.backfills.values()
             ),
         )
-        affected = of_results.of(meant.where(near), self._rows_within)
-        if operator.end_varies:
-            return affected
+        rows_within = self._rows_of_both if operator.end_varies else self._rows_within
+        affected = of_results.of(meant.where(near), rows_within)
         if not (spans := of_results.spans(affected)):
             return None
         _, rows = final_rows_within(self._place, spans)
@@ -258,13 +264,24 @@ class LateReplay:
         found = of_results.of_rows(affected, self._comparison.patch(compared))
         return None if found.isEmpty() else found
 
+    def _rows_of_both(self, spans: Sequence[Span]) -> DataFrame:
+        """The rows of the gold table near some spans, and those of the definition: where a backfill
+        has corrected results, these may begin and end at other times."""
+        state = self._gold.state
+        longest = GoldPayload.of(state).longest
+        read = united((first - longest, last + longest) for first, last in spans)
+        rows = self._rows_within(spans)
+        return rows.unionByName(self._defined(state, read).select(*rows.columns))
+
     def _noting_left_out(self, state: State, selection: LatePairSelection) -> State:
         """The state with the results whose pairs ``mark`` has left waiting."""
         payload = GoldPayload.of(state)
         if not payload.backfills:
             return state
         left = self._late_within([selection.span]).where(self._is_meant(selection))
-        spans = payload.corrected(self._results(left).collect())
+        operator = operator_of(self._fold.declared)
+        earlier = operator.reach(self._fold.declared.operator)
+        spans = payload.corrected(self._results(left).collect(), earlier)
         noted = {
             number: each
             for number, each in payload.left_out.items()
@@ -294,10 +311,26 @@ class LateReplay:
 
     def _computed(self, state: State, affected: DataFrame, spans: Sequence[Span]) -> DataFrame:
         """The rows of affected results, and their states."""
+        return self._defined(state, spans, affected)
+
+    def _defined(
+        self, state: State, spans: Sequence[Span], affected: DataFrame | None = None
+    ) -> DataFrame:
+        """The rows, and their states, that the definition gives for the event times ``spans``, of
+        affected results or of all."""
         silver = self._silver_rows.of(self._silver_files(state.n, spans))
         waiting = self._late_within(spans).where(F.col(REPLAYED).isNull())
         included = self._fold.included(silver, waiting)
-        included = self._fold.affected.pairs(included, affected)
+        if affected is not None:
+            included = self._fold.affected.pairs(included, affected)
         lateness = micros(self._fold.declared.allowed_lateness)
         final_through = GoldPayload.of(state).final_through(lateness)
         return self._fold.results(included, time_of(state.at), final_through)
+
+
+def _counted(rows: DataFrame, place: StageTable) -> int:
+    """The sum of the table's first ``count(*)``."""
+    if place.counter is None:
+        return 0
+    found = rows.agg(F.sum(f"`{place.counter}`").alias("rows")).collect()[0]["rows"]
+    return int(found or 0)

@@ -57,7 +57,9 @@ def computed_rows(
     batch = F.regexp_extract("_path", _BATCH, 1).cast("bigint")
     placed = placed.withColumn("_n", batch).drop("_path")
     reach = operator_of(fold.declared).reach(fold.declared.operator)
-    found = fold.pairs.of(placed, None).where(fold.assignment.end <= meant.end + reach)
+    # A row at the end of a session belongs to it.
+    last = meant.end + reach + bool(reach)
+    found = fold.pairs.of(placed, None).where(fold.assignment.end <= last)
     found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin - reach)
     late = F.col("_late").isNotNull() | _closed(fold, batches, meant)
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
@@ -82,6 +84,10 @@ def _closed(fold: GoldFold, batches: Collection[int], meant: RecomputedResults) 
 
 def _replayed(fold: GoldFold, meant: RecomputedResults) -> Column:
     """Whether a replay has folded a late pair."""
+    if operator_of(fold.declared).end_varies:  # a replay folds into open results, too
+        return _any_of(
+            (F.col("_n") <= n) & selection.has(fold.declared) for n, selection, _ in meant.replays
+        )
     return _any_of(
         (F.col("_n") <= n) & (fold.assignment.end <= final_through) & selection.has(fold.declared)
         for n, selection, final_through in meant.replays

@@ -85,7 +85,7 @@ def patched(
     one that nobody has seen before is no correction, and has revision 0.
 
     ``spans`` are the times of the patch's rows, by the table's time column, in microseconds since
-    1970 UTC, both ends included. ``pairs`` is the number of pairs that the correction adds to the
+    1970 UTC, both ends included. ``pairs`` is the number of pairs that the correction adds to final
     results: by so much the table's first ``count(*)`` grows. The rest of its growth is counted as
     ``backfilled``.
     """

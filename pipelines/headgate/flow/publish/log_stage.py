@@ -43,7 +43,6 @@ from headgate.flow.publish.publication import (
 )
 from headgate.flow.publish.sinks.writers import Outgoing, Writer
 from headgate.lake.tables.data_file import FINAL, DataFile
-from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.frames import Projection, TableRows, row_type, struct_of
 from headgate.lake.tables.history import grouped
 from headgate.lake.tables.log import Commit, read_commit
@@ -224,24 +223,20 @@ class LogStage(PublicationStage):
 
     def _removed(self, batch: Commit) -> DataFrame:
         """The messages of results that are gone: of their rows, those that are sent were removed by
-        a commit, and it has added none. Raises LogGapError."""
+        a commit, and it has added none."""
         commit = read_commit(self.source.storage, batch.version)
         assert commit is not None
+        # A file that another tool has vacuumed is left out: its keys keep their last message.
         removed = [
-            removed_file(self.source, path, is_final=path in commit.removed_final)
+            file
             for path in commit.removed
+            if self.publication.when != "final" or path in commit.removed_final
+            if (file := removed_file(self.source, path, is_final=path in commit.removed_final))
         ]
-        if None in removed:
-            name = self.publication.name
-            raise LogGapError(
-                f"publish {name}: {self.source.name} no longer has the rows that its version "
-                f"{batch.version:,} removed, so the sink would keep results that are gone",
-                remedy=f"give it another name than {name}, and it begins with the rows of today",
-            )
         table = self._pipeline.gold[self.publication.table]
         key = _json(key_of_gold(table)).alias("key")
         before, after = (
-            self._rows.of([f for f in files if f is not None and self.is_sent(f)]).select(key)
+            self._rows.of([f for f in files if self.is_sent(f)]).select(key)
             for files in (removed, commit.files)
         )
         gone = before.join(after, "key", "left_anti")

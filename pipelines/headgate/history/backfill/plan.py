@@ -114,7 +114,7 @@ def _target(
     late = position_as_declared(at, deployed, LATE.path(declared.name))
     state, payload = position.state, GoldPayload.of(position.state)
     read = earlier(wanted.spans, operator_of(used).reach(used.operator))
-    left_out = read if payload.left_out else ()
+    left_out = read if payload.backfills else ()
     source = graph_of(deployed).source_of(path).name
     done = _done(at, source, state.operation)
     touching = [each for each in done if _touches(each, deployed, path)]

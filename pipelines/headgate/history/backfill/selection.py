@@ -39,8 +39,9 @@ class EventTimeRange:
 
 
 def earlier(spans: Iterable[TimeSpan], micros: int) -> tuple[TimeSpan, ...]:
-    """Spans that begin earlier."""
-    return tuple((first - micros, last) for first, last in spans)
+    """Spans that begin earlier, and with the moment after their last one: rows that decide where
+    results begin and end."""
+    return tuple((first - micros, last + bool(micros)) for first, last in spans)
 
 
 @dataclass(frozen=True)

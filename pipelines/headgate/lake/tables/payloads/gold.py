@@ -53,17 +53,23 @@ class GoldPayload(Payload):
             return False
         return (self.gate["n"], self.gate["operation"]) == (n, operation)
 
-    def corrected_by(self, begin: int) -> str | None:
-        """The number of the last published backfill that has changed rows around a begin."""
-        found = (n for n, (first, last) in self.backfills.items() if first <= begin <= last)
+    def corrected_by(self, begin: int, earlier: int = 0) -> str | None:
+        """The number of the last published backfill that has changed rows around a begin. If rows
+        decide where results begin, a late pair may belong to one that begins up to ``earlier``
+        microseconds later, or by the length of a result earlier."""
+        found = (
+            number
+            for number, (first, last) in self.backfills.items()
+            if first - earlier <= begin <= last + self.longest
+        )
         return max(found, key=int, default=None)
 
-    def corrected(self, results: Iterable[Span]) -> dict[str, tuple[int, int]]:
+    def corrected(self, results: Iterable[Span], earlier: int = 0) -> dict[str, tuple[int, int]]:
         """Some results, by the number of the last backfill that has changed rows around them: their
-        first begin and last end. A result is its begin and its end."""
+        first begin and last end. A result is its begin and its end. ``earlier`` as above."""
         spans: dict[str, tuple[int, int]] = {}
         for begin, end in results:
-            if (number := self.corrected_by(begin)) is not None:
+            if (number := self.corrected_by(begin, earlier)) is not None:
                 first, last = spans.get(number, (begin, end))
                 spans[number] = min(first, begin), max(last, end)
         return spans
