@@ -19,8 +19,7 @@ from headgate.lake.storage.layout import Layout
 from headgate.supervision.job_state import probe
 from tests.oracle import derive
 from tests.support.driver_here import run_here
-from tests.support.market import GOLD, Market, folders
-from tests.support.readings import rules
+from tests.support.market import Market, folders, market_rules
 from tests.support.rounds import in_full
 from tests.support.said import SaidHere
 from tests.support.several_readings import tables_of
@@ -64,7 +63,7 @@ MORE: dict[str, Harm] = {
 def differing(market: Market, name: str) -> dict[str, list[str]]:
     """How the tables of a source differ from the oracle's."""
     records = market.sources[name].records()
-    return differences(tables_of(market.root, name), derive(records, rules(gold=GOLD)))
+    return differences(tables_of(market.root, name), derive(records, market_rules()))
 
 
 @pytest.mark.parametrize("path", [*CASES, *(pytest.param(path, marks=in_full) for path in MORE)])

@@ -170,8 +170,9 @@ class Kept(Writer):
         return None
 
 
-def test_rows_of_one_key_in_one_step_are_in_order(all_files: Prepared, tmp_path: Path) -> None:
-    """A final window and its row after a late replay are sent together after an outage."""
+def test_rows_of_one_key_are_in_order(all_files: Prepared, tmp_path: Path) -> None:
+    """A final window and its row after a late replay are sent one after the other after an
+    outage."""
     sink = "{from: gold.sliding, kafka: {servers: '127.0.0.1:1', topic: finals}}"
     engine = publishing(all_files, tmp_path, f"  finals: {sink}\n")
     engine.drain()
@@ -181,15 +182,13 @@ def test_rows_of_one_key_in_one_step_are_in_order(all_files: Prepared, tmp_path:
     assert isinstance(stage, LogStage)
     kept = stage._writer = Kept()
     assert stage.catch_up(engine.clock())
-    (step,) = kept.steps
-    by_key: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
-    for key, revision, task in step:
-        by_key[key].append((revision, task))
+    before, after = kept.steps  # a replay may remove results, so it is a step of its own
+    by_key: dict[bytes, list[int]] = defaultdict(list)
+    for key, revision, _ in [*before, *after]:
+        by_key[key].append(revision)
     several = [found for found in by_key.values() if len(found) > 1]
     assert several
-    for found in several:
-        assert [revision for revision, _ in found] == sorted(revision for revision, _ in found)
-        assert len({task for _, task in found}) == 1
+    assert all(found == sorted(found) for found in several)
 
 
 def test_rows_of_before_a_restore_are_sent_before_those_of_after_it(

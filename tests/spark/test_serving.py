@@ -27,6 +27,7 @@ pytestmark = pytest.mark.spark
 PAGE = (REPOSITORY / "docs/serving.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(python|console)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 NAMES = ("headgate query", "duckdb", "polars", "to_pandas", "spark", "--at 1", "versions")
+ENDS = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
 SESSION = """
 from pathlib import Path
 from tests.support.spark_reader import session
@@ -57,7 +58,8 @@ def revenue(shop: Path, *, final: bool) -> dict[str, Decimal]:
 def answer(language: str, block: str, shop: Path) -> str:
     """What a block prints, run by a process of its own within the project."""
     typed = ["bash", "-c", block.removeprefix("$ ")]
-    code = (SESSION if "spark." in block else "") + block
+    # Threads of delta-rs that still run may abort a process that ends at once.
+    code = (SESSION if "spark." in block else "") + block + ENDS
     done = subprocess.run(
         typed if language == "console" else [sys.executable, "-c", code],
         cwd=shop,

@@ -68,10 +68,12 @@ def may_remove_results(commit: Commit) -> bool:
     """Whether results of gold may be gone after a commit: a correction has removed them, or an open
     one has another begin, or is a part of another. A publication to a log then compares the keys of
     the removed files with those of the added ones."""
-    state = commit.state
-    if not isinstance(state.payload, GoldPayload) or not commit.removed:
+    state, payload = commit.state, commit.state.payload
+    if not isinstance(payload, GoldPayload) or not commit.removed:
         return False
-    return state.kind == "operation" or (state.kind == "data" and bool(state.batch.get(GONE)))
+    if state.kind == "operation":
+        return str(state.operation) not in payload.drains  # a drain removes no result
+    return state.kind == "data" and bool(state.batch.get(GONE))
 
 
 def removed_file(table: Table, path: str, *, is_final: bool) -> DataFile | None:
