@@ -54,13 +54,17 @@ def ranges_of(
     *,
     is_recomputed: bool,
 ) -> Mapping[str, EventTimeRange]:
-    """The range that is compared of each gold table, by name. Raises BadParameter, UsageError."""
-    from headgate.history.backfill.selection import LATEST, EventTimeRange
-    from headgate.history.recompute.plan import require_ranges
-
+    """The range that is compared of each gold table, by name; none without ``--recompute``. Raises
+    BadParameter, UsageError."""
     for option, given in (("--table", tables), ("--from", begin), ("--to", end)):
         if given and not is_recomputed:
             raise typer.BadParameter("only with --recompute", param_hint=option)
+    if not is_recomputed:
+        return {}
+
+    from headgate.history.backfill.selection import LATEST, EventTimeRange
+    from headgate.history.recompute.plan import require_ranges
+
     first, last = time_range(begin, end, datetime.now(UTC))
     names = dict.fromkeys(gold_table(declared, name).name for name in tables or declared.gold)
     if begin or end:

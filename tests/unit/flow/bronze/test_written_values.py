@@ -253,6 +253,8 @@ def test_a_cell_is_a_json_value_of_its_type_or_of_none(type_: str, texts: list[s
             written = json.loads(text)
         except (ValueError, RecursionError):
             continue
+        if written is None:  # a cell with this text has a value
+            continue
         if not isinstance(written, str | float) or abs(written) < 1e300:  # type: ignore[arg-type]
             (same,) = values(type_, [text])
             assert repr(value) == repr(same), text
