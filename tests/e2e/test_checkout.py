@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,13 +14,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.e2e.test_readme import CLONE, README, words
+from tests.support.readme_example import clone_into, type_commands
 from tests.support.said import SaidHere
 from tests.support.tables import read
 
 pytestmark = pytest.mark.e2e
 
 MINUTE = timedelta(minutes=1)
-HEADGATE = "headgate "
 Key = tuple[datetime, str]
 
 
@@ -104,23 +101,14 @@ def shown() -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The clone, with the files that the example needs."""
-    clone = tmp_path_factory.mktemp("clone")
-    for name in ("pipelines/examples", "expectations"):
-        shutil.copytree(CLONE / name, clone / name)
-    return clone
+    return clone_into(tmp_path_factory.mktemp("clone"))
 
 
 @pytest.fixture(scope="module")
 def typed(folder: Path, spark: SparkSession) -> SaidHere:
     """The README's commands, typed in the clone, and all that they have said."""
     headgate = SaidHere(folder, spark)
-    for command in re.findall(r"^\$ (.*)$", shown(), re.MULTILINE):
-        if command.startswith(HEADGATE):
-            verb, *rest = (first or other for first, other in re.findall(r'"(.+?)"|(\S+)', command))
-            assert verb == HEADGATE.strip()
-            assert headgate(*rest).returncode == 0, headgate.everything
-        else:
-            subprocess.run(["bash", "-c", command], cwd=folder, check=True)
+    type_commands(headgate, folder, shown())
     return headgate
 
 

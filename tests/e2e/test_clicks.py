@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,13 +15,13 @@ from pyspark.sql import SparkSession
 
 from tests.e2e.test_readme import CLONE, README, words
 from tests.oracle.sessions import bounds, sessions
+from tests.support.readme_example import clone_into, type_commands
 from tests.support.said import SaidHere
 from tests.support.tables import read
 
 pytestmark = pytest.mark.e2e
 
 GAP = timedelta(minutes=15)
-HEADGATE = "headgate "
 
 
 def clicks() -> list[dict[str, Any]]:
@@ -56,10 +54,7 @@ def visits() -> Iterator[tuple[Any, ...]]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The clone, with the files that the example needs."""
-    clone = tmp_path_factory.mktemp("clone")
-    for name in ("pipelines/examples", "expectations"):
-        shutil.copytree(CLONE / name, clone / name)
-    return clone
+    return clone_into(tmp_path_factory.mktemp("clone"))
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +67,7 @@ def shown() -> str:
 def typed(folder: Path, spark: SparkSession, shown: str) -> SaidHere:
     """The README's commands, typed in the clone, and all that they have said."""
     headgate = SaidHere(folder, spark)
-    for command in re.findall(r"^\$ (.*)$", shown, re.MULTILINE):
-        if command.startswith(HEADGATE):
-            _, *rest = (first or other for first, other in re.findall(r'"(.+?)"|(\S+)', command))
-            assert headgate(*rest).returncode == 0, headgate.everything
-        else:
-            subprocess.run(["bash", "-c", command], cwd=folder, check=True)
+    type_commands(headgate, folder, shown)
     return headgate
 
 

@@ -15,12 +15,11 @@ from pyspark.sql import functions as F
 from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.model import GoldTable, Measure
 from headgate.declaration.names import SILVER_IDENTITY
-from headgate.declaration.types import Struct
 from headgate.flow.gold.schema import (
     fold_of,
     gold_type,
     merged_sql,
-    state_type,
+    states_type,
     value_sql,
 )
 from headgate.lake.tables.data_file import STATE
@@ -50,9 +49,8 @@ class Aggregator:
         self._old = Projection(
             open_key, F.col(STATE).alias("old"), F.col("updated_at").alias("old_update")
         )
-        state = Struct.of({m.name: state_type(m) for m in measures})
         self._no_old = Projection(
-            *("*", F.lit(None).cast(str(state)).alias("old")),
+            *("*", F.lit(None).cast(str(states_type(measures))).alias("old")),
             F.lit(None).cast("timestamp").alias("old_update"),
             *(F.lit(0).alias(name) for name in self.counted),
         )
@@ -202,10 +200,9 @@ def _salt(parts: int) -> Column:
 
 def all_merged(measures: Sequence[Measure], states: str) -> str:
     """The SQL that merges an array of states into one state per measure."""
-    type_ = Struct.of({m.name: state_type(m) for m in measures})
     both = ", ".join(f"'{m.name}', {_merged_sql(m, 'a', 'b')}" for m in measures)
     merge = f"case when a is null then b else named_struct({both}) end"
-    return f"aggregate({states}, cast(null as {type_}), (a, b) -> {merge})"
+    return f"aggregate({states}, cast(null as {states_type(measures)}), (a, b) -> {merge})"
 
 
 def _merged_sql(measure: Measure, old: str, new: str) -> str:

@@ -123,6 +123,7 @@ class LateReplay:
             TableRows(fold.spark, late),
         )
         self._begin = begin_of(declared)
+        self._reach = operator_of(declared).reach(declared.operator)
         self._gold_rows = rows = declared_rows(fold.spark, gold, declared)
         self._place = StageTable(gold, rows.of, time_column(declared), key=key_of(declared))
         compared = key_of(declared), compared_columns(declared), gold_type(declared)
@@ -184,19 +185,26 @@ class LateReplay:
         affected = self._fold.affected.of(marked, self._rows_within).persist()
         try:
             spans = self._fold.affected.spans(affected)
-            computed = self._computed(state, affected, spans).persist()
+            computed = self._defined(state, spans, affected).persist()
             try:
-                return self._patched(place, state, affected, computed, count)
+                return self._patched(place, state, affected, spans, computed, count)
             finally:
                 computed.unpersist()
         finally:
             affected.unpersist()
 
     def _patched(
-        self, place: StageTable, state: State, affected: DataFrame, computed: DataFrame, count: int
+        self,
+        place: StageTable,
+        state: State,
+        affected: DataFrame,
+        spans: Sequence[Span],
+        computed: DataFrame,
+        count: int,
     ) -> Change:
-        """The commit after which the table has the rows ``computed`` of the affected results."""
-        of_results, spans = self._fold.affected, self._fold.affected.spans(affected)
+        """The commit after which the table has the rows ``computed`` of the affected results, whose
+        times are ``spans``. ``count`` is the number of pairs that are folded."""
+        of_results = self._fold.affected
         _, old = final_rows_within(place, spans)
         final = computed.where(FINAL).drop(STATE)
         compared = self._comparison.of(of_results.rows(old, affected), final)
@@ -244,22 +252,21 @@ class LateReplay:
             return None
         # The pairs of a result begin with it, or, if its rows decide where it begins and ends, so
         # much earlier or later.
-        operator = operator_of(self._fold.declared)
-        earlier = operator.reach(self._fold.declared.operator)
         begin = F.unix_micros(*self._begin)
         near = reduce(
             Column.__or__,
             (
-                begin.between(first - earlier, last + payload.longest)
+                begin.between(first - self._reach, last + payload.longest)
                 for first, last in payload.backfills.values()
             ),
         )
-        rows_within = self._rows_of_both if operator.end_varies else self._rows_within
+        varies = operator_of(self._fold.declared).end_varies
+        rows_within = self._rows_of_both if varies else self._rows_within
         affected = of_results.of(meant.where(near), rows_within)
         if not (spans := of_results.spans(affected)):
             return None
         _, rows = final_rows_within(self._place, spans)
-        computed = self._computed(self._gold.state, affected, spans).where(FINAL).drop(STATE)
+        computed = self._defined(self._gold.state, spans, affected).where(FINAL).drop(STATE)
         compared = self._comparison.of(of_results.rows(rows, affected), computed)
         found = of_results.of_rows(affected, self._comparison.patch(compared))
         return None if found.isEmpty() else found
@@ -279,9 +286,7 @@ class LateReplay:
         if not payload.backfills:
             return state
         left = self._late_within([selection.span]).where(self._is_meant(selection))
-        operator = operator_of(self._fold.declared)
-        earlier = operator.reach(self._fold.declared.operator)
-        spans = payload.corrected(self._results(left).collect(), earlier)
+        spans = payload.corrected(self._results(left).collect(), self._reach)
         noted = {
             number: each
             for number, each in payload.left_out.items()
@@ -308,10 +313,6 @@ class LateReplay:
         return files_at(
             self._silver, n, lambda version: overlapping_files(version, LATE_TIME, spans)
         )
-
-    def _computed(self, state: State, affected: DataFrame, spans: Sequence[Span]) -> DataFrame:
-        """The rows of affected results, and their states."""
-        return self._defined(state, spans, affected)
 
     def _defined(
         self, state: State, spans: Sequence[Span], affected: DataFrame | None = None

@@ -46,6 +46,11 @@ def state_type(measure: Measure) -> Struct:
     return Struct.of({name: field.type for name, field in fold_of(measure).fields.items()})
 
 
+def states_type(measures: Sequence[Measure]) -> Struct:
+    """The states of some measures."""
+    return Struct.of({m.name: state_type(m) for m in measures})
+
+
 def gold_type(table: GoldTable) -> StructType:
     """The columns of the result, keys, measures and columns, then the status of the row."""
     return struct_type(gold_columns(table))
@@ -64,8 +69,7 @@ def time_column(table: GoldTable) -> str:
 
 def state_field(table: GoldTable) -> StructField:
     """The state of an open row: a struct for each measure, null once the row is final."""
-    state = Struct.of({m.name: state_type(m) for m in table.measures})
-    return struct_type({STATE: state})[STATE]
+    return struct_type({STATE: states_type(table.measures)})[STATE]
 
 
 def declared_rows(spark: SparkSession, gold: Table, declared: GoldTable) -> TableRows:
