@@ -36,7 +36,7 @@ MEANING_VERSION = 1
 # source has a list of its own.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
     Record: ("ignores_tombstones",),
-    GoldTable: ("salt", "kind", "operator", "suite", "late"),
+    GoldTable: ("salt", "step", "kind", "operator", "suite", "late"),
     SilverTable: ("suite", "explode"),
     Source: ("kind", "reads", "is_only", "expect_input_every", "expect_event_time_within"),
 }

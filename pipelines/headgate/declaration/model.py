@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from headgate.declaration.names import Columns, silver_row
 from headgate.declaration.suites.model import Suite
@@ -26,6 +26,9 @@ OnDiffering = Literal["warn", "keep", "quarantine"]
 OnUnknown = Literal["ignore", "rescue", "quarantine"]
 OnEmpty = Literal["drop", "keep"]
 Jobs = Literal["fused", "per_layer"]
+AUTO: Final = "auto"
+Step = timedelta | Literal["auto"]
+"""How often a gold table takes a step; ``auto`` depends on how long its steps take."""
 
 
 @dataclass(frozen=True)
@@ -240,8 +243,10 @@ class GoldTable:
     """``kind`` names the operator, a folder of ``headgate.flow.gold.operators``, and ``operator``
     is the value that it has built. ``columns`` are computed from ``by`` and ``measures`` when the
     table is written. ``salt`` is the number of parts into which the first step of a fold divides
-    each key; None for one part. A version that breaks a rule of ``suite`` does not become visible.
-    ``late`` says when late rows are replayed; None if they are replayed only by hand."""
+    each key; None for one part. ``step`` is the time from the begin of a step to that of the next
+    one, or ``AUTO``; None for a step with every batch. A version that breaks a rule of ``suite``
+    does not become visible. ``late`` says when late rows are replayed; None if they are replayed
+    only by hand."""
 
     name: str
     silver: str
@@ -253,6 +258,7 @@ class GoldTable:
     columns: tuple[Derived, ...]
     allowed_lateness: timedelta = timedelta(0)
     salt: int | None = None
+    step: Step | None = None
     suite: Suite | None = None
     late: LateSchedule | None = None
 

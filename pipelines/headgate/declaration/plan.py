@@ -27,7 +27,7 @@ from headgate.declaration.model import (
     TimeForm,
 )
 from headgate.declaration.names import WHY_LATE
-from headgate.declaration.quantities import format_duration
+from headgate.declaration.quantities import format_duration, format_step
 from headgate.declaration.suites.plan import suite_lines, suite_plan
 from headgate.declaration.types import STRING, TIMESTAMP, DataType
 
@@ -189,6 +189,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "columns": _expressions(table.columns),
         "allowed_lateness": format_duration(table.allowed_lateness) if kind.ends else None,
         "salt": table.salt,
+        "step": table.step and format_step(table.step),
         **suite_plan(table.suite),
         "schema": _schema(gold_columns(table)),
         "late": {
@@ -331,6 +332,8 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
         lines.append(f"  late     replayed every {every}, within {within} of the watermark")
     if gold["salt"]:
         lines.append(f"  salt     {gold['salt']} parts of each key in the first step")
+    if gold["step"]:
+        lines.append(f"  step     {gold['step']}")
     return lines
 
 

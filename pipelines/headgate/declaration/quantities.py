@@ -92,6 +92,11 @@ def format_duration(duration: timedelta) -> str:
     return "0 seconds"
 
 
+def format_step(step: timedelta | str) -> str:
+    """``every 30 seconds``, or ``auto``."""
+    return step if isinstance(step, str) else f"every {format_duration(step)}"
+
+
 def span(time: timedelta) -> str:
     """An approximate duration, in one unit."""
     seconds = max(0.0, time.total_seconds())

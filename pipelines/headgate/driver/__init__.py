@@ -8,8 +8,9 @@ The life of a run, in the order in which it happens:
 - ``stream`` supervises all on one thread. Each source has an ``input_stream``: a thread lists it,
   and Spark plans batches from it (``planning``) and runs them on another thread (``batch_runner``).
   ``source_loop`` reads a range of a source, retries, and commits it to bronze (``pipeline_sources``
-  has the loops). Then ``stages`` bring silver and gold up to bronze; jobs of silver and gold follow
-  their upstream tables instead (``job_input``). ``runtime`` has all tables and those of a rebuild.
+  has the loops). Then ``stages`` bring silver and gold up to bronze, gold tables with a step when
+  it is due (``step_schedule``); jobs of silver and gold follow their upstream tables instead
+  (``job_input``). ``runtime`` has all tables and those of a rebuild.
 - Between batches: requests are taken in (``operating``), history is loaded (``loading``), late rows
   are replayed and savepoints are taken (``schedules``), files are compacted and removed
   (``maintaining``), and rows are published (``publishing``).

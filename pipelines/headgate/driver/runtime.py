@@ -217,6 +217,7 @@ class PipelineRuntime:
             layout=self._layout,
             control=control,
             anew=anew,
+            waits_for_steps=is_visible,
         )
         stages.leave_out(self.damaged.held)
         return stages
@@ -323,7 +324,8 @@ class PipelineRuntime:
         operations on the way, and publish a rebuild that is ready. Returns whether all is done.
 
         With ``one_step``, a table that is far behind takes only one step, so that it does not delay
-        the others. Raises ResetAskedError if tables of this job must be reset.
+        the others, and a gold table waits until its step is due. Raises ResetAskedError if tables
+        of this job must be reset.
         """
         if self._generation_moved():
             self._take_over(now)

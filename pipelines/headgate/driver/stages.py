@@ -17,6 +17,7 @@ from headgate.declaration.kinds import BRONZE, GOLD
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.driver.error_translation import translate_error
 from headgate.driver.source_hold import SourceHold
+from headgate.driver.step_schedule import StepSchedule
 from headgate.errors import joined_messages
 from headgate.flow.gates.gate import TableGate
 from headgate.flow.gold.stage import GoldStage, gold_stage_of
@@ -41,6 +42,8 @@ class Stages:
     paths of tables that a rebuild will replace: if a gold table among them cannot go on because of
     damage, it stays as it is, and the rebuild continues. ``anew`` are the sources whose bronze is
     rebuilt: no operation has a place in it. ``control`` is a reader of this object alone.
+    ``waits_for_steps``: a gold table takes steps as declared (``GoldTable.step``), and not with
+    every batch.
 
     With several sources, an error of ``HELD`` holds the stage that has raised it, until a new
     driver starts. The other stages go on, apart from those that are left out.
@@ -59,6 +62,8 @@ class Stages:
         layout: Layout,
         control: ControlTable,
         anew: Collection[str] = (),
+        *,
+        waits_for_steps: bool = True,
     ) -> None:
         self._replaced, self._layout, self._anew = replaced, layout, anew
         self._control = control
@@ -73,9 +78,12 @@ class Stages:
         }
         self.gold: dict[str, GoldStage] = {}
         self._gates: dict[str, TableGate | None] = {}
+        self._schedules: dict[str, StepSchedule] = {}
         for each in gold:
             self.gold[each.name] = gold_stage_of(spark, table, each)
             self._gates[each.name] = gate_of(each, table)
+            if each.step is not None and waits_for_steps:
+                self._schedules[each.name] = StepSchedule(each.step)
 
     def leave_out(self, tables: Collection[str]) -> None:
         """Let the stages alone that write some tables, by their paths: they are held."""
@@ -110,9 +118,10 @@ class Stages:
         generation: int,
     ) -> bool:
         """Bring the tables of ``layers`` up to their upstream tables, and carry out the operations
-        on the way. Returns whether all tables are up to date. ``waits_for`` are tables that other
-        jobs have not reset yet: tables that read them do not continue. ``generation`` is that of
-        the last reset as the caller knows it: if there was another one since, nothing is done.
+        on the way. Returns whether all tables are up to date. With ``most_steps``, a gold table
+        goes on only if a step of it is due, or for an operation. ``waits_for`` are tables that
+        other jobs have not reset yet: tables that read them do not continue. ``generation`` is that
+        of the last reset as the caller knows it: if there was another one since, nothing is done.
 
         Raises CommitRefusedError, FencedError or UnknownOperationError, and with one source the
         errors of ``HELD``.
@@ -184,13 +193,35 @@ class Stages:
         def catch_up(name: str) -> bool:
             source = self._graph.source_of(GOLD.path(name)).name
             how = upto[name], name, operations[source], now, most_steps
-            return self._unless_held(f"gold {name}", source, now, partial(self._catch_up_to, *how))
+            return self._unless_held(f"gold {name}", source, now, partial(self._step_to, *how))
 
         # Validate in one thread only: the context of Great Expectations is global.
         ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]
         done = side_by_side(ungated)
         done += [catch_up(name) for name in ready if self._gates[name] is not None]
         return all(done) and len(ready) == len(self.gold)
+
+    def _step_to(
+        self,
+        upto: int,
+        name: str,
+        operations: Operations,
+        now: datetime,
+        most_steps: int | None,
+    ) -> bool:
+        """As ``_catch_up_to``, if a step of the table is due, or must not wait: for an operation,
+        or because all steps are taken."""
+        gold, step = self.gold[name], partial(self._catch_up_to, upto, name, operations, now)
+        if (schedule := self._schedules.get(name)) is None:
+            return step(most_steps)
+        n = gold.gold.refresh().n
+        gold.late.refresh()
+        asked = operations.of(place.table for place in gold.places).asked
+        if n >= upto and not asked:
+            return step(most_steps)
+        if most_steps is not None and not asked and not schedule.is_due:
+            return False
+        return schedule.take(partial(step, most_steps))
 
     def _catch_up_to(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.inspect.status_screen import freshness_in_words
-from headgate.insight.status.freshness import Freshness, SourceFreshness
+from headgate.insight.status.freshness import Freshness, SourceFreshness, StepFreshness
 from headgate.lake.control.driver_reports import Failure, record_failure
 from headgate.lake.control.ownership import Owner
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -64,6 +64,7 @@ def test_status_of_what_never_ran(ask: Ask, of_lake: OfLake) -> None:
             "watermark": None,
             "last_record": None,
             "gold": {"per_minute": None},
+            "steps": {},
         },
         "rebuilding": [],
         "held": [],
@@ -79,6 +80,18 @@ def test_a_pipeline_without_gold_has_no_time_of_gold() -> None:
     fresh = Freshness({}, {"events": SourceFreshness(NOW, NOW)})
     found = freshness_in_words(fresh, NOW + timedelta(minutes=2))
     assert found == "watermark 2 min behind; last record 2 min ago"
+
+
+def test_tables_with_steps_have_lines_of_their_own() -> None:
+    steps = {
+        "sales": StepFreshness(timedelta(seconds=30), NOW),
+        "visits": StepFreshness("auto", None),
+    }
+    fresh = Freshness({"sales": NOW}, {"events": SourceFreshness()}, steps)
+    assert freshness_in_words(fresh, NOW + timedelta(seconds=41)).splitlines()[1:] == [
+        "sales: step every 30 seconds, results up to 41 s old",
+        "visits: step auto, results up to date",
+    ]
 
 
 def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:

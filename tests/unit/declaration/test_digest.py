@@ -185,6 +185,7 @@ def test_nor_does_a_pattern_from_a_moment_on(kafka: str, read: Read) -> None:
         ("idle_after: 1 minute", "idle_after: 60 s"),
         ("topic: finals", "topic: ends"),
         ("10 seconds", "10 seconds\n    salt: 8"),
+        ("10 seconds", "10 seconds\n    step: auto"),
     ],
 )
 def test_how_kafka_is_reached_and_work_is_cut_is_no_part_of_it(

@@ -195,6 +195,17 @@ def test_salt_is_shown(base: str, read: Read) -> None:
     assert "  salt" not in describe(read(base))
 
 
+@pytest.mark.parametrize(
+    ("step", "shown"), [("auto", "auto"), ("90 s", "every 90 seconds"), ("1 d", "every 1 day")]
+)
+def test_a_step_is_shown(base: str, read: Read, step: str, shown: str) -> None:
+    stepped = read(base.replace("10 seconds", f"10 seconds\n    step: {step}"))
+    assert plan(stepped)["gold"]["sales"]["step"] == shown
+    assert f"\n  step     {shown}\n" in describe(stepped)
+    assert plan(read(base))["gold"]["sales"]["step"] is None
+    assert "\n  step" not in describe(read(base))
+
+
 def test_a_plan_of_several_sources_names_each(read: Read) -> None:
     text = TWO.replace("event_id: [id]\n      ", "", 1)
     pipeline = read(text.replace("duplicates: {within: 1 hour}\n      ", "", 1))

@@ -106,6 +106,7 @@ def test_it_accepts_kafka_at_both_ends(kafka: str) -> None:
         ("      topic: finals\n", ""),
         ("when: final", "when: ever"),
         ("10 seconds", "10 seconds\n    salt: 1"),
+        ("10 seconds", "10 seconds\n    step: often"),
     ],
 )
 def test_it_refuses_what_is_wrong_of_kafka(old: str, new: str, kafka: str) -> None:

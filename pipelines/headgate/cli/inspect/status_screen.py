@@ -3,7 +3,7 @@ or is not done."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -89,7 +89,7 @@ def describe_freshness(
 
 def freshness_in_words(fresh: Freshness, now: datetime) -> str:
     """When gold changed (per table if there are several; nothing if there is none), then of each
-    source the watermark's lag and the last record."""
+    source the watermark's lag and the last record; a line for each table with steps."""
     from headgate.declaration.quantities import span
 
     def ago(at: datetime | None) -> str:
@@ -106,7 +106,18 @@ def freshness_in_words(fresh: Freshness, now: datetime) -> str:
             clock = f"{span(abs(now - source.clock))} {way}"
         said = f"watermark {clock}", f"last record {ago(source.arrived)}"
         told += said if len(fresh.sources) == 1 else [f"{name}: {', '.join(said)}"]
-    return "; ".join(told)
+    return "\n".join(["; ".join(told), *_steps_in_words(fresh, now)])
+
+
+def _steps_in_words(fresh: Freshness, now: datetime) -> Iterator[str]:
+    """How old the results of each table with steps may be."""
+    from headgate.declaration.quantities import format_step, span
+
+    for table, each in fresh.steps.items():
+        since, age = each.lacks_since, "up to date"
+        if since is not None:
+            age = f"up to {span(now - since)} old"
+        yield f"{table}: step {format_step(each.step)}, results {age}"
 
 
 def checkpoints_document(found: Checkpoints) -> dict[str, Any]:

@@ -42,13 +42,14 @@ INSTANT = timedelta(milliseconds=1)
 @dataclass(frozen=True)
 class Key:
     """``low`` and ``high`` bound a quantity, both inclusive (an int or a timedelta). ``default`` is
-    written as in a declaration. A key of the ``deployment`` may hold ``${env:NAME}`` and
-    ``${file:PATH}`` (a source's kind says which of them do not count in digests). A key that
-    ``comes_next`` is known, and refused: ``today`` says what to use instead. A key ``replaces``
-    other keys: if it is given, they are not required. Exactly one of the keys ``one_of`` a section
-    is given. The names in a table ``of_columns`` follow the rule for fields, which allows letters
-    of both cases. ``refused`` has the client properties that options must not have, and why. A
-    section with a ``short`` form may also be written as the value of its child ``short``."""
+    written as in a declaration. A duration may also be one of the ``choices``. A key of the
+    ``deployment`` may hold ``${env:NAME}`` and ``${file:PATH}`` (a source's kind says which of them
+    do not count in digests). A key that ``comes_next`` is known, and refused: ``today`` says what
+    to use instead. A key ``replaces`` other keys: if it is given, they are not required. Exactly
+    one of the keys ``one_of`` a section is given. The names in a table ``of_columns`` follow the
+    rule for fields, which allows letters of both cases. ``refused`` has the client properties that
+    options must not have, and why. A section with a ``short`` form may also be written as the value
+    of its child ``short``."""
 
     name: str
     kind: KeyKind = "text"

@@ -7,6 +7,7 @@ from datetime import timedelta
 from headgate.declaration.contracts.measure import MEASURES
 from headgate.declaration.contracts.operator import OPERATORS
 from headgate.declaration.keys.key import INSTANT, YEAR, Key, comes_next
+from headgate.declaration.model import AUTO
 
 _EXPRESSIONS = Key("NAME", "expression", "A Spark SQL expression.")
 _COMPUTED = "write expressions in `columns`, and a condition in `where`"
@@ -150,6 +151,18 @@ _COMMON = (
         "time.",
         low=2,
         high=1024,
+    ),
+    Key(
+        "step",
+        "duration",
+        "How often the table takes a step, which folds all batches since the last one. For a table "
+        "whose work for each step is large. With a duration, steps begin at least so far apart. "
+        "With `auto`, they take about a fourth of the time, and the pause after one is at most "
+        "10 minutes. Without it, the table takes a step with every batch. The rows are the same. "
+        "You can change it at any time.",
+        low=timedelta(seconds=1),
+        high=timedelta(days=1),
+        choices=(AUTO,),
     ),
     Key(
         "expectations",

@@ -10,7 +10,7 @@ from typing import TypeVar
 from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.values import check_pattern, check_topic, parse_servers, parse_start
 from headgate.declaration.keys.key import Key
-from headgate.declaration.names import check_column, check_name, check_path, chosen
+from headgate.declaration.names import check_column, check_name, check_path, chosen, nearest
 from headgate.declaration.quantities import (
     format_duration,
     format_size,
@@ -68,7 +68,12 @@ def _size(text: str, value: object, key: Key) -> int:
     return _bounded(parse_size(text), key, format_size)
 
 
-def _duration(text: str, value: object, key: Key) -> timedelta:
+def _duration(text: str, value: object, key: Key) -> timedelta | str:
+    if text in key.choices:
+        return text
+    if key.choices and not any(map(str.isdigit, text)):
+        words = " or ".join(key.choices)
+        raise Invalid(f"must be a duration or {words}, not {text!r}", nearest(text, key.choices))
     return _bounded(parse_duration(text), key, format_duration)
 
 

@@ -188,7 +188,7 @@ def _value(key: Key) -> str:
     value = _VALUES[key.kind]
     if key.low is not None and key.kind != "section":
         value += f", {_amount(key, key.low)} to {_amount(key, key.high)}"
-    return value
+    return ", or ".join((value, *(f"`{choice}`" for choice in key.choices)))
 
 
 def _amount(key: Key, amount: int | timedelta) -> str:

@@ -107,6 +107,8 @@ def _shape(key: Key) -> dict[str, Any]:
         return {**table, "minProperties": 1} if key.kind == "table" else {"anyOf": [_NAMES, table]}
     if key.kind == "choice":
         return {"enum": list(key.choices)}
+    if key.choices:
+        return {"anyOf": [{"enum": list(key.choices)}, _SCALARS[key.kind]]}
     if key.kind == "options":
         return _options(key)
     if key.kind == "headers":

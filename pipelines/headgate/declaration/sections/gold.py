@@ -75,7 +75,7 @@ def build_gold(
         columns=computed,
         suite=suite,
         late=built(LateSchedule, section.section("late")),
-        **section.values("allowed_lateness", "salt"),
+        **section.values("allowed_lateness", "salt", "step"),
     )
 
 

@@ -185,6 +185,12 @@ TABLES = MetricGroup(
             "table",
             "When gold last folded a row or made one final.",
         ),
+        _gauge(
+            "results_age_seconds",
+            "table",
+            "How long the oldest record has been there that bronze has and the gold table lacks; 0 "
+            "if it lacks none.",
+        ),
         _histogram(
             "batch_duration_seconds",
             "stage",
@@ -202,7 +208,8 @@ TABLES = MetricGroup(
         _counter(
             "slow_batches_total",
             "table",
-            "Batches that took longer from arrival to gold than the limit `latency`.",
+            "Batches that took longer from arrival to gold than the limit `latency`, to which the "
+            "`step` of a table is added (10 minutes for `auto`).",
             durable=False,
         ),
         _gauge(

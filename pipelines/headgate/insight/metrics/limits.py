@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
+from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import Pipeline
+from headgate.driver.step_schedule import longest_interval
 from headgate.insight.metrics.samples import Samples
 from headgate.insight.status.limits import Limits
 
@@ -28,6 +30,16 @@ def limits_of(declared: Pipeline, limits: Limits) -> Mapping[str, timedelta]:
     if declared.savepoints is not None:
         found["savepoint"] = SAVEPOINTS_MISSED * declared.savepoints.every + SAVEPOINT_TAKES
     return found
+
+
+def latency_limits(declared: Pipeline, limits: Limits) -> Mapping[str, timedelta]:
+    """The time that a record may take from its arrival to each gold table, by path. A table with a
+    step has the time from one step to the next in addition."""
+    latency = limits_of(declared, limits)["latency"]
+    return {
+        GOLD.path(name): latency + longest_interval(table.step)
+        for name, table in declared.gold.items()
+    }
 
 
 def add_limits(samples: Samples, declared: Pipeline, limits: Limits) -> None:

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import Pipeline, Step
+from headgate.declaration.quantities import format_step
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.log import newest_commit
+from headgate.lake.tables.log import list_log, newest_commit
+from headgate.lake.tables.log_history import LogHistory
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.state import State, time_of
 
@@ -25,12 +28,23 @@ class SourceFreshness:
 
 
 @dataclass(frozen=True)
+class StepFreshness:
+    """``step`` is that of a gold table. ``lacks_since`` is the start of the oldest batch that
+    bronze has and the table lacks: its results may be as old as that. None if it lacks none."""
+
+    step: Step
+    lacks_since: datetime | None
+
+
+@dataclass(frozen=True)
 class Freshness:
     """``gold`` is when each gold table last changed: folded a row or made one final. That is the
-    start of a batch; None: there is no such time, or it is not known. ``sources`` are by name."""
+    start of a batch; None: there is no such time, or it is not known. ``sources`` are by name, and
+    so are ``steps``, of the gold tables that do not take one with every batch."""
 
     gold: Mapping[str, datetime | None]
     sources: Mapping[str, SourceFreshness] = field(default_factory=dict)
+    steps: Mapping[str, StepFreshness] = field(default_factory=dict)
 
     @property
     def changed(self) -> datetime | None:
@@ -50,19 +64,42 @@ class Freshness:
         return {
             "gold_changed": _since(self.changed, now),
             "gold": {table: _since(at, now) for table, at in self.gold.items()},
+            "steps": {
+                table: {
+                    "step": format_step(each.step),
+                    "lacks_since": _since(each.lacks_since, now),
+                }
+                for table, each in self.steps.items()
+            },
             **(next(iter(sources.values())) if len(sources) == 1 else {"sources": sources}),
         }
 
 
 def freshness(layout: Layout, declared: Pipeline) -> Freshness:
-    """Read from the last commit of each bronze and gold table.
+    """Read from the last commit of each bronze and gold table, and, for a table with steps, from a
+    few commits of bronze.
 
     Raises LogGapError if a log is damaged.
     """
     return Freshness(
         gold={name: _moment(_state(layout, GOLD.path(name)).changed_at) for name in declared.gold},
         sources={name: source_freshness(layout, name) for name in declared.sources},
+        steps={
+            name: StepFreshness(each.step, _lacks_since(layout, declared, name))
+            for name, each in declared.gold.items()
+            if each.step is not None
+        },
     )
+
+
+def _lacks_since(layout: Layout, declared: Pipeline, gold: str) -> datetime | None:
+    n = _state(layout, path := GOLD.path(gold)).n
+    bronze = layout.storage.at(graph_of(declared).source_of(path).path)
+    if (newest := newest_commit(bronze)) is None or newest.state.n <= n:
+        return None
+    history = LogHistory(bronze, list_log(bronze).oldest)
+    missing = history.following(newest.version, n)
+    return None if missing is None else time_of(missing.state.at)
 
 
 def source_freshness(layout: Layout, source: str) -> SourceFreshness:

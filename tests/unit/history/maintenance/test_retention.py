@@ -63,6 +63,12 @@ def folder(upto: int, *checkpoints: int, oldest: int = 0) -> LogFolder:
     return LogFolder(tuple(range(oldest, upto + 1)), checkpoints, ())
 
 
+def test_batches_are_told_by_generation_and_number() -> None:
+    batches = BatchRange(1, 2, 7)
+    assert [batches.has(g, 8) for g in range(4)] == [False, True, True, False]
+    assert not batches.has(1, 7)
+
+
 def test_a_log_is_cut_off_at_a_checkpoint_with_another_one_behind_it() -> None:
     found = trim_log(folder(350, 99, 199, 299), {"position": 340, "batches": 230})
     assert (found.to, found.checkpoint, found.why) == (199, None, "batches")

@@ -30,6 +30,7 @@ Change = tuple[str, str, dict[str, str], str]
 CHANGES: dict[str, Change] = {
     "a comment": ("gold:", "# what dashboards read\ngold:", {}, ""),
     "a default written out": ("    from: strong\n", "    from: strong\n    salt: 4\n", {}, ""),
+    "a step": ("    from: strong\n", "    from: strong\n    step: 30 s\n", {}, ""),
     "jobs": ("silver:", "jobs: per_layer\nsilver:", {}, ""),
     "how much a batch takes": ("order: name", "order: name, max_files_per_batch: 3", {}, ""),
     "the same expression in other words": ("level * 2", "level*2", {}, ""),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -44,7 +44,7 @@ def graph(place: WatchedPipeline) -> Graph:
 
 @pytest.fixture
 def durations(graph: Graph, histograms: Histograms) -> Durations:
-    return Durations("tiny", graph, histograms, timedelta(seconds=11))
+    return Durations("tiny", graph, histograms, {GOLD: timedelta(seconds=11)})
 
 
 def take(durations: Durations, graph: Graph, path: str, taken: Commit) -> None:
@@ -76,13 +76,28 @@ def test_a_step_over_several_batches_is_one_stage_and_a_latency_for_each_batch(
     assert observed(histograms, LATENCY, GOLD) == (2, 20 + 15)
 
 
+def test_results_are_as_old_as_the_oldest_batch_that_they_lack(
+    durations: Durations, graph: Graph
+) -> None:
+    now = datetime.fromtimestamp(60, UTC)
+    assert durations.age(graph[GOLD], 0, now) == 0
+    for n, arrived in ((1, 10), (2, None), (3, 30), (4, 20)):
+        taken = commit("bronze/events", n, 40 + n, arrived=arrived)
+        take(durations, graph, "bronze/events", taken)
+    ages = [durations.age(graph[GOLD], n, now) for n in range(5)]
+    assert ages == [50, 40, 40, 40, 0]
+    later = commit("bronze/events", 5, 99, arrived=70)
+    take(durations, graph, "bronze/events", later)
+    assert durations.age(graph[GOLD], 4, now) == 0, "clocks of machines differ"
+
+
 def test_a_publication_is_measured_from_its_tables_commit_and_an_event_is_not(
     place: WatchedPipeline, histograms: Histograms
 ) -> None:
     """What is held has no commit: the event may come long after the last one."""
     out = Publication("out", "gold", "per_minute", "final", "kafka", None)
     graph = graph_of(replace(place.declared, publish={"out": out}))
-    durations = Durations("tiny", graph, histograms, timedelta(seconds=11))
+    durations = Durations("tiny", graph, histograms, {GOLD: timedelta(seconds=11)})
     take(durations, graph, GOLD, commit(GOLD, 1, 10))
     path = "_headgate/publish/out"
     take(durations, graph, path, commit(path, 1, 13, payload=PublicationPayload(1)))

@@ -154,12 +154,14 @@ def test_an_old_entry_that_is_damaged_hides_nothing_else(lake: Lake, read: Readi
     assert values(read(), "last_record_timestamp_seconds") == {}
 
 
+@pytest.mark.parametrize(("latency", "step"), [("100 s", ""), ("20 s", "    step: 80 s\n")])
 def test_batches_above_the_declared_limit_are_counted(
-    lake: Lake, histograms: Histograms, clock: Clock
+    lake: Lake, histograms: Histograms, clock: Clock, latency: str, step: str
 ) -> None:
+    """The step of a table is added to the limit."""
     fill(lake)
     file = Path(lake.pipeline.file)
-    file.write_text(f"{file.read_text()}metrics: {{latency_within: 100 s}}\n")
+    file.write_text(f"{file.read_text()}{step}metrics: {{latency_within: {latency}}}\n")
     read = Reading(WatchedPipeline(load(file), lake.layout), histograms, clock)
     assert value(read(), "slow_batches_total", "gold/per_minute") == 0
     for n, seconds in ((3, 90), (4, 110)):
@@ -170,6 +172,7 @@ def test_batches_above_the_declared_limit_are_counted(
         lake.commit("silver/good", n, [], {})
         lake.commit("gold/per_minute", n, [], {})
     found = read()
+    assert value(found, "results_age_seconds", "gold/per_minute") == 0
     assert observed(histograms, "arrival_to_gold_seconds", "gold/per_minute")[0] == 2
     assert value(found, "slow_batches_total", "gold/per_minute") == 1
 

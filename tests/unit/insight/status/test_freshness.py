@@ -111,3 +111,52 @@ def test_the_last_commit_is_found_behind_checkpoints_and_those_of_others(lake: L
 
 def test_gold_changed_when_its_newest_table_changed() -> None:
     assert Freshness({"a": NOON, "b": LATER, "c": None}).changed == LATER
+
+
+@pytest.mark.parametrize("step", ["30 s", "auto"])
+def test_results_of_a_table_with_steps_are_as_old_as_the_oldest_batch_that_they_lack(
+    lake: Lake, step: str
+) -> None:
+    file = Path(lake.pipeline.file)
+    file.write_text(f"{file.read_text()}    step: {step}\n")
+    lake.pipeline = load(file)
+
+    def lacks_since() -> datetime | None:
+        return fresh(lake).steps["per_minute"].lacks_since
+
+    assert lacks_since() is None
+    starts = [NOON + timedelta(seconds=10 * n) for n in range(4)]
+    for start in starts:
+        batch(lake, "bronze/events", start, changed=True)
+    assert lacks_since() == starts[0]
+    table(lake, "bronze/events").fence(3)
+    for n in (1, 2):
+        batch(lake, "gold/per_minute", LATER, changed=True)
+        assert lacks_since() == starts[n]
+    told = fresh(lake).document(LATER)["steps"]["per_minute"]
+    said = "auto" if step == "auto" else "every 30 seconds"
+    assert told == {
+        "step": said,
+        "lacks_since": {"at": starts[2].isoformat(), "seconds": 3600 - 20},
+    }
+    for _ in range(2):
+        batch(lake, "gold/per_minute", LATER, changed=True)
+    assert lacks_since() is None
+    assert fresh(lake).document(LATER)["steps"]["per_minute"]["lacks_since"] is None
+
+
+def test_bronze_that_has_gone_back_is_read_as_it_is_now(lake: Lake) -> None:
+    file = Path(lake.pipeline.file)
+    file.write_text(f"{file.read_text()}    step: 1 minute\n")
+    lake.pipeline = load(file)
+    bronze = table(lake, "bronze/events")
+    for seconds in range(3):
+        then = ResetTarget(bronze.refresh().data_commit, bronze.refresh().files)
+        batch(lake, bronze.name, NOON + timedelta(seconds=seconds), changed=True)
+    batch(lake, "gold/per_minute", NOON, changed=True)
+    reset_table(bronze, then, 1, LATER)
+    assert fresh(lake).steps["per_minute"].lacks_since == NOON + timedelta(seconds=1)
+    batch(lake, "gold/per_minute", NOON, changed=True)
+    assert fresh(lake).steps["per_minute"].lacks_since is None
+    batch(lake, "bronze/events", LATER, changed=True)
+    assert fresh(lake).steps["per_minute"].lacks_since == LATER

@@ -15,7 +15,7 @@ from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import Hold
 from headgate.history.savepoints.store import create_savepoint
 from headgate.insight.status.batch_times import BatchTime
-from headgate.insight.status.freshness import Freshness, SourceFreshness
+from headgate.insight.status.freshness import Freshness, SourceFreshness, StepFreshness
 from headgate.insight.status.report import (
     TablesReport,
     status_document,
@@ -164,11 +164,13 @@ def test_the_tables_of_a_stream(lake: Lake) -> None:
 
 
 def test_the_page_shows_when_gold_changed() -> None:
-    fresh = Freshness({"a": NOW, "b": None}, {"s": SourceFreshness(NOW)})
+    steps = {"b": StepFreshness(timedelta(seconds=30), NOW)}
+    fresh = Freshness({"a": NOW, "b": None}, {"s": SourceFreshness(NOW)}, steps)
     document = tables_document(TablesReport(freshness=fresh))
     assert document["freshness"] == {
         "gold": {"a": NOW.isoformat(), "b": None},
         "sources": {"s": {"clock": NOW.isoformat(), "arrived": None}},
+        "steps": {"b": {"step": 30.0, "lacks_since": NOW.isoformat()}},
         "changed": NOW.isoformat(),
     }
 
@@ -299,6 +301,7 @@ def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
         "freshness": {
             "gold": {"per_minute": None},
             "sources": {"events": {"clock": None, "arrived": None}},
+            "steps": {},
             "changed": None,
         },
         "held": [

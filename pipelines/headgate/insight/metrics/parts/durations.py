@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from datetime import timedelta
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import takewhile
 
 from headgate.declaration.graph import Graph, Node
 from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER
@@ -12,6 +14,7 @@ from headgate.insight.metrics.samples import Histograms
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
+from headgate.lake.tables.state import commit_time
 
 KEPT = 10_000
 """Batches whose times are remembered. A table that is further behind is not observed."""
@@ -30,14 +33,18 @@ class _Times(OrderedDict[int, int]):
 
 class Durations:
     """Observes durations. Commits must be taken in the order of the graph: each table after its
-    upstream tables. ``slow`` counts, for each gold table, the batches that took longer than
-    ``limit`` from arrival to gold: a histogram counts them at its own bounds only."""
+    upstream tables. ``slow`` counts, for each gold table, the batches that took longer from arrival
+    to gold than its limit in ``limits``: a histogram counts them at its own bounds only."""
 
     def __init__(
-        self, pipeline: str, graph: Graph, histograms: Histograms, limit: timedelta
+        self,
+        pipeline: str,
+        graph: Graph,
+        histograms: Histograms,
+        limits: Mapping[str, timedelta],
     ) -> None:
         self._pipeline, self._graph, self._histograms = pipeline, graph, histograms
-        self._limit = limit.total_seconds()
+        self._limits = {path: limit.total_seconds() for path, limit in limits.items()}
         self.slow = Counter[str]()
         self._arrived: dict[str, _Times] = {node.path: _Times() for node in graph.of(BRONZE)}
         self._by_batch: dict[str, _Times] = {node.path: _Times() for node in graph}
@@ -100,7 +107,16 @@ class Durations:
                 self._histograms.observe(
                     "arrival_to_gold_seconds", latency, self._pipeline, node.path
                 )
-                self.slow[node.path] += latency > self._limit
+                self.slow[node.path] += latency > self._limits[node.path]
+
+    def age(self, node: Node, n: int, now: datetime) -> float:
+        """How long the oldest record has been there that bronze has and a gold table at batch ``n``
+        lacks, in seconds, as far as its arrival is known; 0 if there is none."""
+        arrived = self._arrived[self._graph.source_of(node.path).path]
+        # The newest come first: a table lacks only few.
+        lacking = takewhile(lambda batch: batch > n, reversed(arrived))
+        oldest = min((arrived[batch] for batch in lacking), default=None)
+        return 0.0 if oldest is None else _seconds(oldest, commit_time(now))
 
 
 def _seconds(begin: int, end: int) -> float:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, RECORDS, SILVER, Kind
-from headgate.insight.metrics.limits import limits_of
+from headgate.insight.metrics.limits import latency_limits
 from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.parts.durations import Durations
 from headgate.insight.metrics.parts.unsent import Unsent
@@ -50,8 +50,8 @@ class TablesPart(Reading):
         self._tails = {
             node.path: TableTail(place.layout.storage, node.path) for node in self._graph
         }
-        limit = limits_of(place.declared, place.limits)["latency"]
-        self._durations = Durations(place.declared.name, self._graph, histograms, limit)
+        limits = latency_limits(place.declared, place.limits)
+        self._durations = Durations(place.declared.name, self._graph, histograms, limits)
         self._unsent = {
             name: Unsent(publication, self._tails[self._graph[PUBLICATION.path(name)].upstream[0]])
             for name, publication in place.declared.publish.items()
@@ -105,7 +105,7 @@ class TablesPart(Reading):
             self._add_publication(samples, name, unsent, news, now)
         self._add_bronze(samples, now)
         self._add_silver(samples)
-        self._add_gold(samples)
+        self._add_gold(samples, now)
         self._add_positions(samples)
         self._is_sound = True
 
@@ -159,7 +159,7 @@ class TablesPart(Reading):
                 total = at.state.total.get(outcome, 0)
                 samples.add("items_total", total, outcome=outcome, **where)
 
-    def _add_gold(self, samples: Samples) -> None:
+    def _add_gold(self, samples: Samples, now: datetime) -> None:
         for at in self._standing(GOLD):
             total = at.state.total
             for outcome in ("folded", "late"):
@@ -167,6 +167,8 @@ class TablesPart(Reading):
             samples.add("replayed_pairs_total", total.get("replayed", 0), table=at.path)
             samples.add("final_rows_total", total.get("final", 0), table=at.path)
             samples.add("slow_batches_total", self._durations.slow[at.path], table=at.path)
+            age = self._durations.age(self._graph[at.path], at.state.n, now)
+            samples.add("results_age_seconds", age, table=at.path)
             if (changed := at.state.changed_at) is not None:
                 samples.add("gold_changed_timestamp_seconds", time_of(changed), table=at.path)
 

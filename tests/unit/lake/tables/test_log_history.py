@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.history.maintenance.needs import LogHistory
-from headgate.history.maintenance.retention import BatchRange
 from headgate.lake.storage.files import Storage
 from headgate.lake.tables.log import Commit, commit_metadata, entry_path
+from headgate.lake.tables.log_history import LogHistory
 from headgate.lake.tables.payloads.none import NoPayload
 from headgate.lake.tables.state import State
 
@@ -71,6 +70,20 @@ def walk(log: list[State | None], version: int, n: int) -> int:
     raise AssertionError("a lineage begins at 0")
 
 
+def walk_to_next(log: list[State | None], version: int, n: int) -> int | None:
+    """The oldest version in a lineage with a batch after batch ``n``; None without one."""
+    at: int | None = version
+    found: int | None = None
+    while at is not None:
+        state = log[at]
+        if state is not None and state.n <= n:
+            return found
+        if state is not None:
+            found = at
+        at = state.origin if state is not None and state.kind == "reset" else at - 1
+    raise AssertionError("a lineage begins at 0")
+
+
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(STEPS, st.data())
@@ -84,6 +97,8 @@ def test_it_is_found_where_a_walk_would_find_it(
         version = data.draw(st.integers(0, len(log) - 1))
         n = data.draw(st.integers(0, 40))
         assert past.reaching(version, n).version == walk(log, version, n)
+        following = past.following(version, n)
+        assert (following and following.version) == walk_to_next(log, version, n)
         moment = data.draw(st.integers(0, 90))
         older = [v for v, s in enumerate(log[: version + 1]) if s and s.at <= moment]
         found = past.before(version, moment)
@@ -99,6 +114,8 @@ def test_a_log_that_begins_later_gives_its_oldest_entry(tmp_path: Path) -> None:
     past = LogHistory(storage, 5)
     assert past.reaching(9, 2).version == 5
     assert past.reaching(9, 7).version == 7
+    assert [past.following(9, n).version for n in (2, 7)] == [5, 8]  # type: ignore[union-attr]
+    assert past.following(9, 9) is None
     assert past.before(9, 0) == 5
     assert past.before(9, 8) == 8
 
@@ -111,12 +128,6 @@ def test_little_is_read_of_a_long_log(tmp_path: Path) -> None:
     past.reaching(2000, 3)
     past.before(2000, 700)
     assert len(past._read) < 60
-
-
-def test_batches_are_told_by_generation_and_number() -> None:
-    batches = BatchRange(1, 2, 7)
-    assert [batches.has(g, 8) for g in range(4)] == [False, True, True, False]
-    assert not batches.has(1, 7)
 
 
 def test_a_commit_of_somebody_else_says_nothing(tmp_path: Path) -> None:
