@@ -29,13 +29,14 @@ LAYOUTS = {
     "last alone": (5, 6),
     "uneven": (1, 3, 4, 6),
 }
-JOBS = ("fused", "per_layer", "switched")
+JOBS = ("fused", "per_layer", "switched", "steps")
+"""With ``steps``, a table takes its first step at once, and the next one at the end."""
 EVERY, FEW = tuple(GOLD_KEYS), ("sliding", "bands")
 # Each kind of jobs once; `make nightly` tries all combinations. For a fused driver, Hypothesis
 # chooses batches and restarts in tests/property/test_pipeline.py. The same code folds all measures
 # in every kind of jobs, so per_minute with its many measures is tried once.
 IN_SHORT = {
-    ("first alone", "fused", False): EVERY,
+    ("pairs", "steps", False): EVERY,
     ("last alone", "per_layer", True): FEW,
     ("uneven", "switched", False): FEW,
 }
@@ -55,16 +56,30 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> Landing:
 
 def drive(engine: Engine, layout: str, jobs: str, restart: bool) -> None:
     ends = LAYOUTS[layout]
-    middle = ends[(len(ends) - 1) // 2]
+    middle, is_first = ends[(len(ends) - 1) // 2], True
     engine.list_new()
     for end in ends:
         engine.ingest(end)
         if restart and end == middle:
             engine.start()
-        if jobs == "fused" or (jobs == "switched" and end <= middle and end != ends[-1]):
+            is_first = True
+        if jobs == "steps":
+            is_level = engine.runtime.catch_up(engine.clock(), one_step=True)
+            assert is_level == is_first
+            is_first = False
+        elif jobs == "fused" or (jobs == "switched" and end <= middle and end != ends[-1]):
             engine.catch_up()
         elif end in (middle, ends[-1]):
             engine.catch_up_per_layer()
+    if jobs == "steps":
+        engine.catch_up()
+
+
+def with_step(pipeline: Pipeline) -> Pipeline:
+    """The declaration with a step of one of its gold tables."""
+    text = pipeline.text.replace("    from: strong\n", "    from: strong\n    step: 1 hour\n")
+    pipeline.file.write_text(text)
+    return load(pipeline.file)
 
 
 @pytest.mark.parametrize(("layout", "jobs", "restart", "gold"), CASES)
@@ -77,7 +92,9 @@ def test_tables_do_not_depend_on_batches_jobs_or_restarts(
     restart: bool,
     gold: tuple[str, ...],
 ) -> None:
-    engine = Engine(spark, declare(tmp_path, landing.folder, gold=gold), tmp_path / "root")
+    pipeline = declare(tmp_path, landing.folder, gold=gold)
+    declared = with_step(pipeline) if jobs == "steps" else pipeline
+    engine = Engine(spark, declared, tmp_path / "root")
     drive(engine, layout, jobs, restart)
     assert differences(engine.root, derive(landing.records(), rules(gold=gold))) == {}
 

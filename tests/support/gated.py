@@ -54,8 +54,8 @@ class Event:
 class GatedProject(SuiteProject):
     """A minute with a ``bad`` event breaks the rule until it also has a ``corrected`` one."""
 
-    def __init__(self, folder: Path, spark: SparkSession) -> None:
-        super().__init__(folder, spark, TABLES, TABLE)
+    def __init__(self, folder: Path, spark: SparkSession, tables: str = TABLES) -> None:
+        super().__init__(folder, spark, tables, TABLE)
         self.write_rules(RULES)
         self.table = self.root / "readings/gold" / TABLE
         self.events: list[Event] = []

@@ -19,6 +19,7 @@ from headgate.lake.tables.live_files import live_files
 from tests.support.arrow_tables import rows_of
 from tests.support.fake_stages import Record, without_spark
 from tests.support.lake import NARROW, WIDE, Lake, declared
+from tests.support.maintained import trimmed
 
 MINUTE, HOUR = "gold/per_minute", "gold/per_hour"
 LATENESS = "    allowed_lateness: 0 seconds\n"
@@ -248,6 +249,18 @@ def test_a_rebuild_does_not_wait(begin: Callable[..., Stream]) -> None:
             schedule._due = 1000
     stream.catch_up.run(one_step=True)
     assert (lake.runtime.rebuild, stream.n(), stream.events()) == (None, 4, 4)
+
+
+def test_maintenance_keeps_what_a_table_that_waits_has_to_read(
+    begin: Callable[..., Stream],
+) -> None:
+    stream = begin()
+    for _ in range(3):
+        stream.batch()
+    trimmed(stream.lake)
+    assert stream.n() == 1
+    stream.idle(30)
+    assert (stream.n(), stream.events()) == (4, 4)
 
 
 def test_a_table_that_waits_is_no_reason_to_wait_for_a_savepoint(

@@ -197,6 +197,8 @@ def _gap(table: Table, reached: int, following: int) -> LogGapError:
 
 ROWS_PER_STEP = 1_000_000
 """Batches are grouped up to this many rows, so that a long backlog needs few steps."""
+PARTS_PER_STEP = 1_000
+"""Batches are grouped up to this number, so that a step does not read any number of files."""
 
 
 def batch_steps(
@@ -239,12 +241,13 @@ _Part = TypeVar("_Part", bound=_HasRows)
 
 
 def grouped(found: Iterable[_Part], most_rows: int) -> Iterator[tuple[_Part, ...]]:
-    """Consecutive commits or files in groups of at most ``most_rows`` rows, or of one. With 0, each
-    is a group."""
+    """Consecutive commits or files in groups of at most ``most_rows`` rows and ``PARTS_PER_STEP``
+    parts, or of one. With 0, each is a group."""
     group: list[_Part] = []
     rows = 0
     for each in found:
-        if group and (not most_rows or rows + each.rows > most_rows):
+        is_full = len(group) == PARTS_PER_STEP or not most_rows or rows + each.rows > most_rows
+        if group and is_full:
             yield tuple(group)
             group, rows = [], 0
         group.append(each)
