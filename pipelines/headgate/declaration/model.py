@@ -29,6 +29,8 @@ Jobs = Literal["fused", "per_layer"]
 AUTO: Final = "auto"
 Step = timedelta | Literal["auto"]
 """How often a gold table takes a step; ``auto`` depends on how long its steps take."""
+LONGEST_PAUSE = timedelta(minutes=10)
+"""The longest pause after a step with ``auto``."""
 
 
 @dataclass(frozen=True)

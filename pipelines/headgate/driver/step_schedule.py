@@ -10,27 +10,18 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from headgate.declaration.model import Step
+from headgate.declaration.model import LONGEST_PAUSE, Step
 
 PAUSE = 3
 """With ``auto``, the pause after a step is this many times the duration of the step: so steps take
 a fourth of the time."""
-LONGEST_PAUSE = 600.0
-"""The longest such pause, in seconds."""
 
 
 def next_due(step: Step, began: float, ended: float) -> float:
     """When a step is due after one that began and ended at two times, all in seconds."""
     if isinstance(step, timedelta):
         return began + step.total_seconds()
-    return ended + min(PAUSE * (ended - began), LONGEST_PAUSE)
-
-
-def longest_interval(step: Step | None) -> timedelta:
-    """The longest time from one step to the next, without the duration of the first one."""
-    if step is None:
-        return timedelta()
-    return step if isinstance(step, timedelta) else timedelta(seconds=LONGEST_PAUSE)
+    return ended + min(PAUSE * (ended - began), LONGEST_PAUSE.total_seconds())
 
 
 class StepSchedule:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from headgate.declaration.model import Step
-from headgate.driver.step_schedule import StepSchedule, longest_interval, next_due
+from headgate.driver.step_schedule import StepSchedule, next_due
 
 EVERY = timedelta(seconds=30)
 
@@ -35,13 +35,6 @@ def test_steps_take_a_fourth_of_the_time() -> None:
     for took in (0.5, 3, 7, 2):
         worked, at = worked + took, next_due("auto", at, at + took)
     assert worked == at / 4
-
-
-@pytest.mark.parametrize(
-    ("step", "longest"), [(None, timedelta()), (EVERY, EVERY), ("auto", timedelta(minutes=10))]
-)
-def test_an_interval_has_an_upper_limit(step: Step | None, longest: timedelta) -> None:
-    assert longest_interval(step) == longest
 
 
 @dataclass

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from headgate.declaration.kinds import GOLD
-from headgate.declaration.model import Pipeline
-from headgate.driver.step_schedule import longest_interval
+from headgate.declaration.model import LONGEST_PAUSE, GoldTable, Pipeline
 from headgate.insight.metrics.samples import Samples
 from headgate.insight.status.limits import Limits
 
@@ -36,10 +35,14 @@ def latency_limits(declared: Pipeline, limits: Limits) -> Mapping[str, timedelta
     """The time that a record may take from its arrival to each gold table, by path. A table with a
     step has the time from one step to the next in addition."""
     latency = limits_of(declared, limits)["latency"]
-    return {
-        GOLD.path(name): latency + longest_interval(table.step)
-        for name, table in declared.gold.items()
-    }
+    return {GOLD.path(name): latency + _interval(table) for name, table in declared.gold.items()}
+
+
+def _interval(table: GoldTable) -> timedelta:
+    """The longest time from one step to the next, without the duration of the first one."""
+    if table.step is None:
+        return timedelta()
+    return table.step if isinstance(table.step, timedelta) else LONGEST_PAUSE
 
 
 def add_limits(samples: Samples, declared: Pipeline, limits: Limits) -> None:

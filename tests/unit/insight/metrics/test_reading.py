@@ -154,20 +154,22 @@ def test_an_old_entry_that_is_damaged_hides_nothing_else(lake: Lake, read: Readi
     assert values(read(), "last_record_timestamp_seconds") == {}
 
 
-@pytest.mark.parametrize(("latency", "step"), [("100 s", ""), ("20 s", "    step: 80 s\n")])
+@pytest.mark.parametrize(
+    ("step", "seconds"), [("", 20), ("    step: 80 s\n", 100), ("    step: auto\n", 620)]
+)
 def test_batches_above_the_declared_limit_are_counted(
-    lake: Lake, histograms: Histograms, clock: Clock, latency: str, step: str
+    lake: Lake, histograms: Histograms, clock: Clock, step: str, seconds: int
 ) -> None:
     """The step of a table is added to the limit."""
     fill(lake)
     file = Path(lake.pipeline.file)
-    file.write_text(f"{file.read_text()}{step}metrics: {{latency_within: {latency}}}\n")
+    file.write_text(f"{file.read_text()}{step}metrics: {{latency_within: 20 s}}\n")
     read = Reading(WatchedPipeline(load(file), lake.layout), histograms, clock)
     assert value(read(), "slow_batches_total", "gold/per_minute") == 0
-    for n, seconds in ((3, 90), (4, 110)):
+    for n, more in ((3, -10), (4, 10)):
         table = lake.table("bronze/events")
         state = table.refresh().advanced_to(n, NOW)
-        arrived = commit_time(datetime.now(UTC) - timedelta(seconds=seconds))
+        arrived = commit_time(datetime.now(UTC) - timedelta(seconds=seconds + more))
         table.commit(replace(state, payload=replace(BronzePayload.of(state), arrived=arrived)))
         lake.commit("silver/good", n, [], {})
         lake.commit("gold/per_minute", n, [], {})

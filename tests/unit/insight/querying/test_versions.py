@@ -72,3 +72,47 @@ def test_a_lost_entry_is_damage(empty_lake: Lake) -> None:
     entry(empty_lake, gold.version - 1).unlink()
     with pytest.raises(LogGapError):
         versions_at(empty_lake.layout, empty_lake.pipeline, {"events": 1})
+
+
+def step(lake: Lake, path: str, n: int) -> None:
+    """Commit the batches up to batch ``n`` without rows to a table, in one step."""
+    table = lake.table(path)
+    held = table.refresh()
+    table.commit(replace(held, kind="data", from_n=held.n, n=n, at=1))
+
+
+def test_versions_are_those_of_a_batch_with_which_all_steps_have_ended(empty_lake: Lake) -> None:
+    for path, ends in {
+        "bronze/events": range(1, 9),
+        "silver/good": (1, 3, 4, 5, 7, 8),
+        GOLD: (1, 2, 4, 6, 8),
+    }.items():
+        for n in ends:
+            step(empty_lake, path, n)
+    place = empty_lake.layout, empty_lake.pipeline
+    newest = versions_at(*place)
+    assert newest.n == {"events": 8}
+    step(empty_lake, "bronze/events", 9)
+    step(empty_lake, "silver/good", 9)
+    assert versions_at(*place) == newest
+    of_four = versions_at(*place, {"events": 4})
+    found = {path: of_four.versions[path] for path in ("bronze/events", "silver/good", GOLD)}
+    assert found == {"bronze/events": 4, "silver/good": 3, GOLD: 3}
+    for n in (5, 6, 7):
+        with pytest.raises(NoSuchBatchError, match=f"processed batch {n} only together") as refused:
+            versions_at(*place, {"events": n})
+        assert "choose batch 4, or a later one" in str(refused.value)
+
+
+def test_logs_may_have_no_batch_with_which_all_steps_have_ended(empty_lake: Lake) -> None:
+    for path, ends in {"bronze/events": range(1, 7), "silver/good": (5, 6), GOLD: (4,)}.items():
+        for n in ends:
+            step(empty_lake, path, n)
+    place = empty_lake.layout, empty_lake.pipeline
+    assert versions_at(*place).n == {"events": 0}
+    silver = empty_lake.table("silver/good")
+    DeltaTable(silver.storage.uri()).create_checkpoint()
+    log = Path(silver.storage.uri()) / "_delta_log"
+    (log / f"{0:020}.json").unlink()
+    with pytest.raises(NoSuchBatchError, match="no batch with which a step of each has ended"):
+        versions_at(*place)
