@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from headgate.lake.tables.state import commit_time
-from tests.oracle import Replay, SourceRecord, derive
+from tests.oracle import OtherDecision, Replay, SourceRecord, derive
+from tests.oracle.rules import Happening
 from tests.support.backfilled import backfill, unequal
 from tests.support.engine import Engine
 from tests.support.events import MALFORMED, reading
 from tests.support.landing import Landing, lines, loaded
-from tests.support.readings import NOON, declare, rules
+from tests.support.readings import NOON, declare, rules, with_step
 from tests.support.rounds import IN_FULL
 from tests.support.tables import differences
 
@@ -74,7 +75,7 @@ REPLAYS: Mapping[str, tuple[Replay, Mapping[str, Any]]] = {
 }
 """Replays of late rows, as arguments for the oracle and for the engine."""
 
-OTHERS = ("process", "load", "restart", "catch up", "savepoint", "restore")
+OTHERS = ("process", "load", "restart", "step", "catch up", "savepoint", "restore")
 
 # Each step is a file, and the actions after its arrival.
 STEPS = st.lists(
@@ -89,6 +90,12 @@ STEPS = st.lists(
 )
 
 
+def fill_up(happenings: list[Happening], last: int) -> None:
+    """Add what changes no gold table, up to decision ``last``: each decision has a number, also
+    those on loads and restores, and those that a restore has left out of force."""
+    happenings += [OtherDecision()] * (last - len(happenings))
+
+
 @settings(
     max_examples=100 if IN_FULL else 2,
     derandomize=not IN_FULL,
@@ -101,8 +108,9 @@ def test_any_pipeline_equals_the_oracle(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         landing = Landing(folder / "landing")
-        engine = Engine(spark, declare(folder, landing.folder, gold=GOLD), folder / "root")
-        happenings, processed = list[Replay](), 0
+        pipeline = with_step(declare(folder, landing.folder, gold=GOLD))
+        engine = Engine(spark, pipeline, folder / "root")
+        happenings, processed = list[Happening](), 0
         history: list[SourceRecord] = []
         savepoint, at_savepoint = engine.savepoint(), (0, 0, 0)
         for number, (values, again, then, old) in enumerate(steps, 1):
@@ -121,16 +129,19 @@ def test_any_pipeline_equals_the_oracle(
                 archive = Landing(folder / f"archive-{number}")
                 archive.write_all([lines(old)])
                 engine.begin_load(files=str(archive.folder))
+                fill_up(happenings, engine.decisions().last)
                 asked = len(engine.operations())
                 engine.load()
                 load = len(engine.bronze_loads())
                 history += loaded(archive, after, load, len(happenings))
-                # A load without late rows requests no replay, and only requested replays are
-                # numbered.
-                folded = (each.document["table"] for each in engine.operations()[asked:])
-                happenings += [Replay(after, name, load=load) for name in folded]
+                for each in engine.operations()[asked:]:
+                    fill_up(happenings, each.number - 1)
+                    happenings.append(Replay(after, each.document["table"], load=load))
+                fill_up(happenings, engine.decisions().last)
             if "restart" in then:
                 engine.start()
+            if "step" in then:
+                engine.runtime.catch_up(engine.clock(), one_step=True)
             if "catch up" in then:
                 engine.catch_up()
             if "savepoint" in then:
@@ -141,6 +152,7 @@ def test_any_pipeline_equals_the_oracle(
                 engine.start()
                 processed, replayed, loaded_before = at_savepoint
                 del happenings[replayed:], history[loaded_before:]
+                fill_up(happenings, engine.decisions().last)
         engine.run_all()
         records = [*landing.records(), *history]
         expected = derive(records, rules(gold=GOLD), drains=happenings)

@@ -15,7 +15,7 @@ from tests.oracle import Closing, Rules, derive
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
-from tests.support.readings import GOLD_KEYS, declare, rules
+from tests.support.readings import GOLD_KEYS, declare, rules, with_step
 from tests.support.rounds import IN_FULL
 from tests.support.tables import differences
 
@@ -73,13 +73,6 @@ def drive(engine: Engine, layout: str, jobs: str, restart: bool) -> None:
             engine.catch_up_per_layer()
     if jobs == "steps":
         engine.catch_up()
-
-
-def with_step(pipeline: Pipeline) -> Pipeline:
-    """The declaration with a step of one of its gold tables."""
-    text = pipeline.text.replace("    from: strong\n", "    from: strong\n    step: 1 hour\n")
-    pipeline.file.write_text(text)
-    return load(pipeline.file)
 
 
 @pytest.mark.parametrize(("layout", "jobs", "restart", "gold"), CASES)

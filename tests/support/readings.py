@@ -198,6 +198,14 @@ def declare_source(
     return load(file)
 
 
+def with_step(pipeline: Pipeline) -> Pipeline:
+    """A declaration with ``sliding``, which takes one step an hour."""
+    text = pipeline.text.replace("    from: strong\n", "    from: strong\n    step: 1 hour\n")
+    assert text != pipeline.text
+    pipeline.file.write_text(text)
+    return load(pipeline.file)
+
+
 FEW = ("events", "levels", "total", "level_total", "weight_total")
 
 
