@@ -36,7 +36,7 @@ def backfill(
     """Compute and compare; nothing is published, and the scratch tables are removed."""
     pipeline = engine.pipeline
     asked = BackfillScope(
-        pipeline, used or pipeline, tables or [*pipeline.gold], begin, end, by_end
+        pipeline, used or pipeline, tables or [*pipeline.folds], begin, end, by_end
     )
     now = engine.clock()
     remove_ended_backfills(engine.layout, pipeline)

@@ -28,11 +28,13 @@ from headgate.supervision.launcher import Stream
 
 @dataclass(frozen=True)
 class Declared:
-    """The stream of a declaration, the names of its gold tables, and its ``airflow.backfill``."""
+    """The stream of a declaration, the names of its gold tables, and its ``airflow.backfill``.
+    ``folds`` are the gold tables that read silver. A backfill of these corrects the others."""
 
     stream: Stream
     gold: tuple[str, ...]
     backfill: BackfillSchedule | None = None
+    folds: tuple[str, ...] = ()
 
 
 def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
@@ -51,8 +53,15 @@ def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
         if file is not None and (_names(files[file]) or _has_run(tables, name)):
             gold = files[file].get("gold")
             names = tuple(filter(_is_name, gold)) if isinstance(gold, dict) else ()
-            found.append(Declared(Stream(file, name, tables), names, _backfill(files[file])))
+            folds = tuple(each for each in names if gold and not _reads_gold(gold, each))
+            stream, schedule = Stream(file, name, tables), _backfill(files[file])
+            found.append(Declared(stream, names, schedule, folds))
     return tuple(found)
+
+
+def _reads_gold(gold: Mapping[str, Any], name: str) -> bool:
+    section = gold[name]
+    return isinstance(section, Mapping) and section.get("from") in gold
 
 
 def _root(folder: Path, root: str | Path | None) -> str:

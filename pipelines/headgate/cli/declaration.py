@@ -111,6 +111,17 @@ def named(known: Mapping[str, T], word: str, what: str, hint: str = "") -> T:
     return known[word]
 
 
+def table_with_late_rows(declared: Pipeline, word: str) -> GoldTable:
+    """As ``gold_table``, of one that has a late table. Raises UsageError."""
+    table = gold_table(declared, word)
+    if table.reads is not None:
+        raise UsageError(
+            f"gold.{table.name} reads gold.{table.reads}, so it has no late rows of its own",
+            remedy=f"name that table: gold.{table.reads}; its corrections reach gold.{table.name}",
+        )
+    return table
+
+
 def gold_table(declared: Pipeline, word: str, *, gated: bool = False) -> GoldTable:
     """The gold table of this name, with or without its layer; with ``gated``, only one that has
     expectations. Raises UsageError."""

@@ -13,7 +13,7 @@ import typer
 
 from headgate import exit_codes
 from headgate.cli import declaration, log_file
-from headgate.cli.declaration import gold_table
+from headgate.cli.declaration import table_with_late_rows
 from headgate.cli.driving import require_java, require_machine
 from headgate.cli.late_corrected import left_out, require_not_corrected
 from headgate.cli.options import (
@@ -118,7 +118,7 @@ def _keys(table: GoldTable, given: Sequence[str]) -> dict[str, str | None]:
 def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
     """The late rows of each gold table, without Spark."""
     found = []
-    for name in declared.gold:
+    for name in declared.folds:
         sql = (
             "SELECT count(*) FILTER (replayed IS NULL), count(replayed), "
             "min(_event_time) FILTER (replayed IS NULL), "
@@ -341,7 +341,7 @@ def show_late(
 ) -> None:
     """Show late rows that wait, in the order of their event times."""
     declared, layout = declaration.opened(pipeline, root, needs_secrets=False)
-    gold = gold_table(declared, table)
+    gold = table_with_late_rows(declared, table)
     wanted = selection(gold, begin, end, key)
     rows = rows_of(declared, layout, gold, wanted, limit)
     lines = [tuple(row.values()) for row in rows.to_pylist()]
@@ -372,6 +372,6 @@ def replay_late(
     """Fold late rows into the final rows of their windows. A row of gold that changes has the next
     revision, and publications send it."""
     declared, layout = declaration.opened(pipeline, root)
-    gold = gold_table(declared, table)
+    gold = table_with_late_rows(declared, table)
     wanted = selection(gold, begin, end, key)
     replay_rows(declared, layout, root, gold, wanted, note, dry_run=dry_run, json=json)

@@ -84,9 +84,11 @@ def table_digests(meant: Meaning) -> dict[str, str]:
         if "expectations" in table:
             digests[REJECTED.path(name)] = digests[SILVER.path(name)]
     for name, table in meant["gold"].items():
-        above = digests[SILVER.path(table["silver"])]
+        reads = table["reads"]
+        above = digests[GOLD.path(reads) if reads else SILVER.path(table["silver"])]
         digests[GOLD.path(name)] = digest({"above": above, "gold": table})
-        digests[LATE.path(name)] = digests[GOLD.path(name)]
+        if not reads:
+            digests[LATE.path(name)] = digests[GOLD.path(name)]
     return digests
 
 

@@ -82,6 +82,15 @@ class Graph:
         node = self[path]
         return self.source_of(node.upstream[0]) if node.upstream else self[BRONZE.path(node.name)]
 
+    def rollups_of(self, path: str) -> tuple[str, ...]:
+        """The gold tables that read a gold table, or one that reads it, in the order in which a
+        correction reaches them."""
+        found = [path]
+        for node in self.of(GOLD):
+            if node.path not in found and not {*found}.isdisjoint(node.upstream):
+                found.append(node.path)
+        return tuple(found[1:])
+
     def rebuilt_with(self, paths: Iterable[str]) -> frozenset[str]:
         """Some tables and their downstream tables. A side table is rebuilt with its table.
         Publications are not rebuilt."""
@@ -116,6 +125,9 @@ def _nodes(pipeline: Pipeline) -> Iterator[Node]:
             yield Node(REJECTED, name, "silver", above, side_of=SILVER.path(name))
         yield Node(SILVER, name, "silver", above, sides)
     for name, gold in pipeline.gold.items():
+        if gold.reads is not None:
+            yield Node(GOLD, name, "gold", (GOLD.path(gold.reads),))
+            continue
         above, late = (SILVER.path(gold.silver),), LATE.path(name)
         yield Node(LATE, name, "gold", above, side_of=GOLD.path(name))
         yield Node(GOLD, name, "gold", above, {"late": late})

@@ -34,7 +34,7 @@ from headgate.declaration.reading.checked import (
 )
 from headgate.declaration.reading.checker import Checker
 from headgate.declaration.reading.document import parse, read_file
-from headgate.declaration.sections.gold import build_gold
+from headgate.declaration.sections.gold import build_gold_tables
 from headgate.declaration.sections.publish import build_publication
 from headgate.declaration.sections.settings import (
     build_backfill,
@@ -91,9 +91,7 @@ def _build(
         }
     )
     silver, scopes = _build_silver(root, silver_sections, source_sections, reading.read, report)
-    gold = _made(
-        {n: build_gold(s, n, scopes, reading.read, report) for n, s in gold_sections.items()}
-    )
+    gold = build_gold_tables(gold_sections, scopes, reading.read, report)
     publish = _build_publications(root, source_sections, gold, report)
     backfill = build_backfill(root.section("airflow"), report)
     metrics = build_metrics(root.section("metrics"), report, project)
@@ -130,7 +128,7 @@ def _build_publications(
     gold = partial(root.entries("gold"), missing=root.reported("gold"))
     tables: dict[PublishedLayer, Collection[str]] = {
         "gold": gold,
-        "late": gold,
+        "late": partial(_with_late_rows(gold, built), missing=root.reported("gold")),
         "gate": partial(_gated(gold), missing=root.reported("gold")),
         "quarantine": partial(sources, missing=root.reported("sources")),
     }
@@ -141,6 +139,11 @@ def _build_publications(
             for name, section in sections.items()
         }
     )
+
+
+def _with_late_rows(gold: Mapping[str, Field], built: Mapping[str, GoldTable]) -> dict[str, Field]:
+    """The gold tables that have a late table, or whose sections are wrong."""
+    return {n: at for n, at in gold.items() if n not in built or not built[n].is_rollup}
 
 
 def _gated(gold: Mapping[str, Field]) -> dict[str, Field]:

@@ -248,7 +248,8 @@ class GoldTable:
     each key; None for one part. ``step`` is the time from the begin of a step to that of the next
     one, or ``AUTO``; None for a step with every batch. A version that breaks a rule of ``suite``
     does not become visible. ``late`` says when late rows are replayed; None if they are replayed
-    only by hand."""
+    only by hand. A table reads rows of ``silver``, or, as a *rollup*, the final rows of the gold
+    table ``reads``, which come from ``silver``."""
 
     name: str
     silver: str
@@ -263,6 +264,11 @@ class GoldTable:
     step: Step | None = None
     suite: Suite | None = None
     late: LateSchedule | None = None
+    reads: str | None = None
+
+    @property
+    def is_rollup(self) -> bool:
+        return self.reads is not None
 
     @property
     def counter(self) -> str | None:
@@ -358,6 +364,11 @@ class Pipeline:
     backfill: BackfillSchedule | None = None
     metrics: MetricsSettings | None = None
     text: str = field(default="", repr=False, compare=False)
+
+    @property
+    def folds(self) -> dict[str, GoldTable]:
+        """The gold tables that read silver: those that are no rollups."""
+        return {name: table for name, table in self.gold.items() if not table.is_rollup}
 
     @property
     def suites(self) -> dict[str, str]:

@@ -179,9 +179,18 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
     above, kind = pipeline.silver[table.silver], operator_of(table)
     silver = above.row(pipeline.sources[above.source].record)
+    late = {
+        "table": LATE.path(table.name),
+        "schema": _schema({**silver, **columns_of(table), **WHY_LATE}),
+        "replay": table.late
+        and {
+            "every": format_duration(table.late.replay_every),
+            "within": format_duration(table.late.within),
+        },
+    }
     return {
         "table": GOLD.path(table.name),
-        "from": table.silver,
+        "from": table.reads or table.silver,
         **kind.plan(table.operator),
         "where": table.where,
         "by": _expressions(table.by),
@@ -192,15 +201,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "step": table.step and format_step(table.step),
         **suite_plan(table.suite),
         "schema": _schema(gold_columns(table)),
-        "late": {
-            "table": LATE.path(table.name),
-            "schema": _schema({**silver, **columns_of(table), **WHY_LATE}),
-            "replay": table.late
-            and {
-                "every": format_duration(table.late.replay_every),
-                "within": format_duration(table.late.within),
-            },
-        },
+        "late": None if table.is_rollup else late,
     }
 
 
@@ -327,7 +328,7 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
         call = f"{measure['function']}({', '.join(arguments) or '*'})"
         call += f" filter (where {as_written(measure['filter'])})" if measure["filter"] else ""
         lines.append(f"  measure  {name} = {call}; keeps {measure['state']}")
-    if replay := gold["late"]["replay"]:
+    if gold["late"] and (replay := gold["late"]["replay"]):
         every, within = replay["every"], replay["within"]
         lines.append(f"  late     replayed every {every}, within {within} of the watermark")
     if gold["salt"]:

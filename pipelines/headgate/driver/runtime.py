@@ -260,7 +260,7 @@ class PipelineRuntime:
             for before in pipelines
             for name in self.pipeline.gold
             if is_as_made(before, GOLD.path(name))
-            and is_as_made(before, SILVER.path(before.gold[name].silver))
+            and is_as_made(before, graph_of(before)[GOLD.path(name)].upstream[0])
         }
         return self._stages(self.table, silver.values(), gold.values(), replaced=rebuild.tables)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TypeGuard
@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from headgate.commands import rendered
 from headgate.declaration.contracts.operation import is_rejected
 from headgate.declaration.graph import Graph
-from headgate.declaration.kinds import BRONZE, GOLD
+from headgate.declaration.kinds import BRONZE, GOLD, kind_of, name_of
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.driver.error_translation import translate_error
 from headgate.driver.source_hold import SourceHold
@@ -79,8 +79,12 @@ class Stages:
         self.gold: dict[str, GoldStage] = {}
         self._gates: dict[str, TableGate | None] = {}
         self._schedules: dict[str, StepSchedule] = {}
-        for each in gold:
-            self.gold[each.name] = gold_stage_of(spark, table, each)
+        by_name = {each.name: each for each in gold}
+        for each in by_name.values():
+            above = by_name.get(each.reads or "")
+            if each.is_rollup and above is None:
+                continue  # what it reads cannot go on, so it waits
+            self.gold[each.name] = gold_stage_of(spark, table, each, above)
             self._gates[each.name] = gate_of(each, table)
             if each.step is not None and waits_for_steps:
                 self._schedules[each.name] = StepSchedule(each.step)
@@ -176,15 +180,37 @@ class Stages:
         waits_for: Collection[str],
         generation: int,
     ) -> bool:
-        """Returns whether all gold tables are up to date."""
+        """Returns whether all gold tables are up to date. A table comes after the one that it
+        reads."""
+        level = True
+        for names in self._ranks():
+            level &= self._catch_up_rank(names, now, most_steps, waits_for, generation)
+        return level
+
+    def _ranks(self) -> Iterator[list[str]]:
+        """The gold tables that read silver, then those that read these, and so on."""
+        rank: dict[str, int] = {}
+        for name, gold in self.gold.items():
+            rank[name] = 1 + rank.get(name_of(gold.upstream.name), 0) if _is_rollup(gold) else 0
+        for number in range(max(rank.values(), default=-1) + 1):
+            yield [name for name in rank if rank[name] == number]
+
+    def _catch_up_rank(
+        self,
+        names: Sequence[str],
+        now: datetime,
+        most_steps: int | None,
+        waits_for: Collection[str],
+        generation: int,
+    ) -> bool:
         ready = {
             name: gold
-            for name, gold in self.gold.items()
-            if gold.silver.name not in waits_for
+            for name in names
+            if (gold := self.gold[name]).upstream.name not in waits_for
             and not self._is_left_out(*(place.table for place in gold.places))
         }
-        upto = {name: gold.silver.refresh().n for name, gold in ready.items()}
-        # Read the decisions after silver, so that none that silver has passed is missed.
+        upto = {name: gold.upstream.refresh().n for name, gold in ready.items()}
+        # Read the decisions after upstream, so that none that it has passed is missed.
         if self._control.refresh().generation != generation:
             return False
 
@@ -199,7 +225,7 @@ class Stages:
         ungated = [partial(catch_up, name) for name in ready if self._gates[name] is None]
         done = side_by_side(ungated)
         done += [catch_up(name) for name in ready if self._gates[name] is not None]
-        return all(done) and len(ready) == len(self.gold)
+        return all(done) and len(ready) == len(names)
 
     def _step_to(
         self,
@@ -215,7 +241,8 @@ class Stages:
         if (schedule := self._schedules.get(name)) is None:
             return step(most_steps)
         n = gold.gold.refresh().n
-        gold.late.refresh()
+        for place in gold.places:
+            place.table.refresh()
         asked = operations.of(place.table for place in gold.places).asked
         if n >= upto and not asked:
             return step(most_steps)
@@ -241,6 +268,8 @@ class Stages:
         if gate is not None and not gate.is_due(upto):
             return False
         its_own = operations.of(place.table for place in gold.places)
+        if _is_rollup(gold):
+            its_own = its_own.up_to(gold.upstream.state.operation)
         if gate is not None and self._waits_for_rejection(gate, its_own):
             return False
         watermarks = operations.watermarks
@@ -294,3 +323,7 @@ class Stages:
         known = self._control.known
         replays = frozenset(each.n for each in known.replays_of(source))
         return Operations(known.operations_of(source), self._graph, replays)
+
+
+def _is_rollup(gold: GoldStage) -> bool:
+    return kind_of(gold.upstream.name) == GOLD

@@ -32,7 +32,7 @@ def backfill(
     attached: Attached,
 ) -> DAG:
     """Waits until an interval is final, computes it again, and publishes differences if allowed."""
-    stream, gold = declared.stream, declared.gold
+    stream, gold = declared.stream, declared.folds
     about = tables(stream)
     computing = {**about, "connections": connections, **attached.slots}
     with DAG(

@@ -141,7 +141,8 @@ class ControlOperator(StreamTask):
         from headgate.flow.operations.late_replay import replay_document
         from headgate.lake.control.requests import send_request
 
-        now, tables, layout = datetime.now(UTC), self._tables(self._declared()), self._stream.layout
+        now, layout, declared = datetime.now(UTC), self._stream.layout, self._declared()
+        tables = [name for name in self._tables(declared) if name in declared.folds]
         for name in tables:
             self._require_not_corrected(name)
         for name in tables:

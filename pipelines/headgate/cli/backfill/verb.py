@@ -34,9 +34,11 @@ from headgate.cli.options import (
     time_range,
 )
 from headgate.cli.output import respond
+from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operator import columns_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.errors import UsageError
 from headgate.history.backfill.compatibility import require_compatible, require_windows
 from headgate.history.backfill.report import backfill_reports, taken_back_reports, with_publications
 from headgate.insight.lineage.emitting import send_backfill
@@ -202,9 +204,14 @@ def asked_of(
 
     first, last = time_range(begin, end, now)
     assert first is not None
-    names = [gold_table(declared, name).name for name in tables or declared.gold]
+    names = [gold_table(declared, name).name for name in tables or declared.folds]
     used = declared if other is None else load(other)
     for name in names:
+        if (above := declared.gold[name].reads) is not None:
+            raise UsageError(
+                f"gold.{name} reads gold.{above}, and what a backfill corrects there corrects it",
+                remedy=f"name that table: {pipeline_command('backfill', f'gold.{above}')}",
+            )
         require_windows(declared.gold[name])
         if used is not declared:
             require_compatible(declared, used, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from headgate import exit_codes
 from headgate.declaration.graph import Graph
@@ -40,7 +40,11 @@ class UnknownOperationError(HeadgateError, code=exit_codes.USAGE):
 
 
 class TableOperation(ABC):
-    """An operation that a pipeline's tables can go through."""
+    """An operation that a pipeline's tables can go through. ``closes``: it makes open results of
+    gold final. A rollup that it touches follows what the operation has done to the table that it
+    reads (``StageTable.follow``), instead of ``change``."""
+
+    closes: ClassVar[bool] = False
 
     @abstractmethod
     def touches(self, graph: Graph, document: Document) -> Collection[str]:

@@ -103,9 +103,15 @@ class Operator(ABC, Generic[Declared]):
     # When a pipeline runs.
 
     @abstractmethod
-    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
+    def stage(
+        self,
+        spark: SparkSession,
+        table: TableOf,
+        declared: GoldTable,
+        above: GoldTable | None = None,
+    ) -> GoldStage:
         """The stage of one gold table, which processes its batches. ``table`` gives the tables that
-        it reads and writes."""
+        it reads and writes, ``above`` is the gold table that a rollup reads."""
 
 
 OPERATORS: Registry[Operator[Any]] = Registry("headgate.flow.gold.operators", Operator)

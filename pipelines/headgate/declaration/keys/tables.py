@@ -84,7 +84,16 @@ SILVER = Key(
     ),
 )
 
-_FROM = Key("from", "name", "The silver table that it aggregates.", required=True)
+_FROM = Key(
+    "from",
+    "name",
+    "The table that it aggregates: a silver or a gold table. Of a gold table, such as `hours`, it "
+    "reads the final rows. A row belongs to the window that contains the last moment of the row's "
+    "own window: the hour that ends at midnight belongs to the day that ends then. A late replay "
+    "or a backfill that corrects rows of `hours` corrects this table, too. Expressions can use the "
+    "keys, measures and columns of `hours`, and the window of its row: `hours.window_start`.",
+    required=True,
+)
 _COMMON = (
     Key("where", "expression", "A condition over silver columns. Other rows are left out."),
     Key(

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from headgate.declaration.contracts.measure import MEASURES
-from headgate.declaration.contracts.operator import OPERATORS
+from headgate.declaration.contracts.operator import OPERATORS, columns_of, operator_of
 from headgate.declaration.expressions.expression import parse_column, parse_scalar
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
 from headgate.declaration.names import LATE_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS
+from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import (
     Field,
     Partial,
@@ -23,23 +24,65 @@ from headgate.declaration.reading.checked import (
 )
 from headgate.declaration.sections.silver import ReadSuite, checked, condition, derive, reference
 from headgate.declaration.suites.reading import VersionSubject
-from headgate.declaration.types import DataType
+from headgate.declaration.types import DataType, Struct
 
 
-def build_gold(
-    section: Section,
-    name: str,
+def build_gold_tables(
+    sections: Mapping[str, Section],
     scopes: Mapping[str, Scope],
     read_suite: ReadSuite,
     report: ProblemReport,
+) -> dict[str, GoldTable]:
+    """The gold tables, each after the one that it reads. ``scopes`` are the columns of each silver
+    table, ``read_suite`` reads the rules. Problems are reported; tables are then never used."""
+    tables: dict[str, GoldTable] = {}
+    known = partial({**scopes}, missing=isinstance(scopes, Partial))
+    left = dict(sections)
+    while left:
+        ready = [n for n in left if left[n].text("from") not in left]
+        if not ready:
+            _report_circle(left, report)
+            ready = [*left]
+        for name in ready:
+            table = _build(left.pop(name), name, known, tables, read_suite, report)
+            known[name] = Partial() if table is None else scope_of_rollups(table)
+            if table is not None:
+                tables[name] = table
+    return tables
+
+
+def _report_circle(sections: Mapping[str, Section], report: ProblemReport) -> None:
+    for name, section in sections.items():
+        if (at := section.get("from")) is not None:
+            message = "is the table itself" if at.text == name else "is in a circle of tables"
+            report.at(at, f"{at.text!r} {message} that read each other")
+
+
+def scope_of_rollups(table: GoldTable) -> dict[str, DataType]:
+    """The columns that a table which reads a gold table can use: the keys, measures and columns of
+    its rows, and a struct with the name of the table that has the begin and end of the result."""
+    bounds = columns_of(table)
+    return {**table.types, **({table.name: Struct.of(bounds)} if bounds else {})}
+
+
+def _build(
+    section: Section,
+    name: str,
+    scopes: Mapping[str, Scope],
+    known: Mapping[str, GoldTable],
+    read_suite: ReadSuite,
+    report: ProblemReport,
 ) -> GoldTable | None:
-    """The table. ``scopes`` are the columns of each silver table, ``read_suite`` reads the rules.
-    Problems are reported; the table, if there is one, is then never used."""
-    silver, known = reference(section, scopes, "silver table", report)
-    scope: Scope = Partial() if known is None else known
+    """The table. ``scopes`` are the columns of each table that it may read, ``known`` the gold
+    tables among these."""
+    above, columns_above = reference(section, scopes, "silver or gold table", report)
+    scope: Scope = Partial() if columns_above is None else columns_above
     found = _operator(section, scope, report)
     columns = OPERATORS[found[0]].columns(found[1]) if found else WINDOW_COLUMNS
-    _check_late(columns, silver, scope, section, report)
+    if (input_ := known.get(above)) is not None:
+        _check_rollup(section, input_, report)
+    else:
+        _check_late(columns, above, scope, section, report)
     groups = section.get("by")
     by = _groups(groups, scope, report)
     measures = _measures(section.entries("measures"), scope, report)
@@ -60,13 +103,15 @@ def build_gold(
         silver=scope,
         adds_up={*entries, *(m.name for m in measures if MEASURES[m.function].adds_up)},
         pairs_per_row=OPERATORS[found[0]].pairs_per_row(found[1]) if found else 1,
+        reads=input_.name if input_ else None,
     )
     suite = read_suite(named, subject) if named else None
     if found is None:
         return None
     return GoldTable(
         name=name,
-        silver=silver,
+        silver=input_.silver if input_ else above,
+        reads=input_.name if input_ else None,
         kind=found[0],
         operator=found[1],
         where=where,
@@ -95,6 +140,21 @@ def _operator(section: Section, scope: Scope, report: ProblemReport) -> tuple[st
                 built = kind.build(key.name, at, scope, report)
                 return None if built is None else (name, built)
     return None
+
+
+def _check_rollup(section: Section, above: GoldTable, report: ProblemReport) -> None:
+    """Reports what a table that reads the gold table ``above`` cannot have."""
+    at = section.get("from") or section
+    if not operator_of(above).ends:
+        report.at(at, f"no row of {above.name!r} is ever final, so no table can read it")
+    if (late := section.get("late")) is not None:
+        message = f"a table that reads gold has no late rows; write it in {above.name!r}"
+        report.at(late, f"{message}, whose corrections reach this table")
+    lateness = section.get("allowed_lateness")
+    if lateness is not None and lateness.value < above.allowed_lateness:
+        least = format_duration(above.allowed_lateness)
+        message = f"is less than that of {above.name!r}, whose rows arrive only {least} after"
+        report.at(lateness, f"{message} their windows", least)
 
 
 def _check_late(

@@ -67,11 +67,13 @@ class RowSubject(RuleSubject):
 class VersionSubject(RuleSubject):
     """Versions of a gold table. ``silver`` has the columns of its silver table. ``adds_up`` are the
     columns of the gold table whose values may be added up. ``pairs_per_row`` is the number of
-    results that each silver row is in; None if that differs from row to row."""
+    results that each silver row is in; None if that differs from row to row. ``reads`` is the gold
+    table that the table reads instead of silver, if it is a rollup."""
 
     silver: Scope
     adds_up: Collection[str]
     pairs_per_row: int | None
+    reads: str | None = None
 
 
 _KEYS = ("id", "expect", "severity", "action")
@@ -304,7 +306,10 @@ class TableRuleReader(RuleReader):
     def _check_sums(self, given: Mapping[str, Any]) -> None:
         """Reports what prevents a sum over gold from being equal to a sum over silver."""
         column, expect = given["column"], self._entries["expect"]
-        if self._subject.pairs_per_row is None:
+        if self._subject.reads is not None:
+            message = f"is for a table that reads silver; this one reads {self._subject.reads!r}"
+            self._say(expect, message)
+        elif self._subject.pairs_per_row is None:
             self._say(expect, "needs each silver row to be in the same number of windows")
         if column not in self._subject.adds_up:
             message = f"the values of {column!r} do not add up; sums, counts and columns may"

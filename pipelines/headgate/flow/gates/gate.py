@@ -56,7 +56,7 @@ class TableGate:
         layout: Layout,
         table: Table,
         suite: Suite,
-        sums: SilverSums,
+        sums: SilverSums | None,
         window: Sequence[str],
         by: Sequence[str],
         *,
@@ -192,7 +192,9 @@ class TableGate:
         rules = self._suite.rules
         compared = [rule for rule in rules if rule.expectation == SILVER_SUM]
         others = [rule for rule in rules if rule.expectation != SILVER_SUM]
-        found = (*validate(version, others, now), *self._sums.validate(version, compared, n))
+        found = validate(version, others, now)
+        if self._sums is not None:
+            found = (*found, *self._sums.validate(version, compared, n))
         by_rule = {result.rule: result for result in found}
         return tuple(by_rule[rule.id] for rule in rules)
 
@@ -292,8 +294,10 @@ def gate_of(
     """The gate of a gold table; None if it has no suite."""
     if declared.suite is None:
         return None
-    silver, late = table(SILVER.path(declared.silver)), table(LATE.path(declared.name))
-    sums = SilverSums(spark, declared, silver, late)
+    sums = None
+    if not declared.is_rollup:
+        silver, late = table(SILVER.path(declared.silver)), table(LATE.path(declared.name))
+        sums = SilverSums(spark, declared, silver, late)
     gold = table(GOLD.path(declared.name))
     key = tuple(columns_of(declared)), tuple(by.name for by in declared.by)
     return TableGate(spark, layout, gold, declared.suite, sums, *key, is_visible=is_visible)

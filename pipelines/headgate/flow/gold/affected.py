@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from pyspark.sql import Column, DataFrame
@@ -12,10 +12,8 @@ from headgate.declaration.contracts.operator import begin_of, key_of
 from headgate.declaration.model import GoldTable
 from headgate.flow.gold.aggregator import Aggregator
 from headgate.lake.tables.frames import struct_of
+from headgate.lake.tables.spans import EVERYTHING, Span, united
 
-Span = tuple[int, int]
-"""The first and the last microsecond of a time."""
-EVERYTHING: Span = (-(1 << 62), 1 << 62)
 RowsWithin = Callable[[Sequence[Span]], DataFrame]
 """Reads all rows of a gold table whose results have a time in one of some spans, and perhaps
 others, with the column ``final``."""
@@ -73,22 +71,3 @@ class AffectedResults:
         if only_final:
             is_inside &= F.col("final")
         return rows.where(is_inside), computed.where(is_inside)
-
-
-def united(spans: Iterable[Span]) -> list[Span]:
-    """Merges spans that may overlap into disjoint, rising ones."""
-    return list(_united(sorted(spans)))
-
-
-def _united(spans: Iterable[Span]) -> Iterator[Span]:
-    first, last = None, None
-    for begin, end in spans:
-        if last is None or first is None:
-            first, last = begin, end
-        elif begin <= last + 1:
-            last = max(last, end)
-        else:
-            yield first, last
-            first, last = begin, end
-    if first is not None and last is not None:
-        yield first, last

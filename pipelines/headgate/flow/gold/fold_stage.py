@@ -72,12 +72,12 @@ class FoldStage:
         self._time_column = time_column(declared)
         windows = operator_of(declared).pairs_per_row(declared.operator)
         self._pairs_per_row = None if declared.where else windows
-        self.silver = table(SILVER.path(declared.silver)).reader()
+        self.upstream = table(SILVER.path(declared.silver)).reader()
         self.late = table(LATE.path(declared.name))
         self.gold = table(GOLD.path(declared.name))
-        self._silver_rows = TableRows(spark, self.silver)
+        self._silver_rows = TableRows(spark, self.upstream)
         self._gold_rows = declared_rows(spark, self.gold, declared)
-        replay = self._replay = LateReplay(self._fold, self.silver, self.late, self.gold)
+        replay = self._replay = LateReplay(self._fold, self.upstream, self.late, self.gold)
         late = StageTable(
             *(self.late, TableRows(spark, self.late).of, LATE_TIME),
             replay=replay.mark,
@@ -104,7 +104,7 @@ class FoldStage:
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        ahead = batch_steps(self.silver, self.gold.refresh().n, upto, watermarks)
+        ahead = batch_steps(self.upstream, self.gold.refresh().n, upto, watermarks)
         for group in islice(ahead, most_steps):
             held = self.gold.refresh()
             at = just_after(held, now)
@@ -199,7 +199,7 @@ class FoldStage:
         closed_through = GoldPayload.of(held).closed_through
         is_small = count <= FEW and closed_through is None
         slack = self._assignment.slack
-        candidates = late_candidates(self.silver, files, slack) if is_small else None
+        candidates = late_candidates(self.upstream, files, slack) if is_small else None
         if candidates is not None:
             rows = self._late_rows(self._spark.createDataFrame(candidates), None).toArrow()
             staged = stage_arrow(self.late, state, rows, time_column=LATE_TIME)

@@ -18,28 +18,17 @@ from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import begin_of, key_of, operator_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
-from headgate.flow.gold.affected import EVERYTHING, Span, united
+from headgate.flow.gold.correcting import Correction
 from headgate.flow.gold.fold import GoldFold
-from headgate.flow.gold.schema import (
-    compared_columns,
-    declared_rows,
-    gold_type,
-    rows_of_both,
-    time_column,
-)
-from headgate.flow.operations.patch import (
-    RowComparison,
-    final_rows_within,
-    patched,
-    with_open_rows,
-)
+from headgate.flow.gold.schema import declared_rows, time_column
+from headgate.flow.operations.patch import final_rows_within
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
 from headgate.lake.tables.frames import TableRows, micros
 from headgate.lake.tables.history import files_at
 from headgate.lake.tables.live_files import overlapping_files
-from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.spans import EVERYTHING, Span, united
 from headgate.lake.tables.staging import stage
 from headgate.lake.tables.state import State, add_counts, time_of
 from headgate.lake.tables.table import Table
@@ -124,10 +113,9 @@ class LateReplay:
         )
         self._begin = begin_of(declared)
         self._reach = operator_of(declared).reach(declared.operator)
-        self._gold_rows = rows = declared_rows(fold.spark, gold, declared)
+        rows = declared_rows(fold.spark, gold, declared)
         self._place = StageTable(gold, rows.of, time_column(declared), key=key_of(declared))
-        compared = key_of(declared), compared_columns(declared), gold_type(declared)
-        self._comparison = RowComparison(*compared)
+        self._correction = Correction(fold, gold)
 
     def mark(self, _: StageTable, state: State, document: Document) -> Change:
         """Mark the late pairs that the document selects with the number of the replay. Pairs of
@@ -182,50 +170,18 @@ class LateReplay:
         if not count:
             return Change(state)
         state = replace(state, total=add_counts(state.total, {"replayed": count}))
-        affected = self._fold.affected.of(marked, self._rows_within).persist()
+        of_results, correction = self._fold.affected, self._correction
+        affected = of_results.of(marked, correction.rows_within).persist()
         try:
-            spans = self._fold.affected.spans(affected)
+            spans = of_results.spans(affected)
             computed = self._defined(state, spans, affected).persist()
+            change = correction.both if of_results.changes_open_rows else correction.final
             try:
-                return self._patched(place, state, affected, spans, computed, count)
+                return change(place, state, affected, spans, computed, count)
             finally:
                 computed.unpersist()
         finally:
             affected.unpersist()
-
-    def _patched(
-        self,
-        place: StageTable,
-        state: State,
-        affected: DataFrame,
-        spans: Sequence[Span],
-        computed: DataFrame,
-        count: int,
-    ) -> Change:
-        """The commit after which the table has the rows ``computed`` of the affected results, whose
-        times are ``spans``. ``count`` is the number of pairs that are folded."""
-        of_results = self._fold.affected
-        _, old = final_rows_within(place, spans)
-        final = computed.where(FINAL).drop(STATE)
-        compared = self._comparison.of(of_results.rows(old, affected), final)
-        patch = self._comparison.patch(compared)
-        if not of_results.changes_open_rows:
-            return patched(place, state, patch, spans, count)
-        opened = open_rows(self._gold)
-        held = self._gold_rows.of(opened.files)
-        replaced, kept = of_results.rows(held, affected), of_results.others(held, affected)
-        still_open = computed.where(~F.col(FINAL))
-        # Pairs of final rows that are a part of an open one now leave the final rows.
-        into_open = _counted(still_open, place) - _counted(replaced, place)
-        change = patched(place, state, patch, spans, count - into_open)
-        return with_open_rows(place, change, opened.live, still_open, kept)
-
-    def _rows_within(self, spans: Sequence[Span]) -> DataFrame:
-        """The rows of the gold table (``RowsWithin``). Its files have bounds of begins alone."""
-        longest = GoldPayload.of(self._gold.state).longest
-        begins = united((first - longest, last) for first, last in spans)
-        column = time_column(self._fold.declared)
-        return rows_of_both(self._gold_rows, overlapping_files(self._gold.handle, column, begins))
 
     def left_out(self, document: Document) -> DataFrame:
         """The begin and the end, in microseconds since 1970 UTC, of each result whose late pairs a
@@ -261,14 +217,14 @@ class LateReplay:
             ),
         )
         varies = operator_of(self._fold.declared).end_varies
-        rows_within = self._rows_of_both if varies else self._rows_within
+        rows_within = self._rows_of_both if varies else self._correction.rows_within
         affected = of_results.of(meant.where(near), rows_within)
         if not (spans := of_results.spans(affected)):
             return None
         _, rows = final_rows_within(self._place, spans)
         computed = self._defined(self._gold.state, spans, affected).where(FINAL).drop(STATE)
-        compared = self._comparison.of(of_results.rows(rows, affected), computed)
-        found = of_results.of_rows(affected, self._comparison.patch(compared))
+        compared = self._correction.comparison.of(of_results.rows(rows, affected), computed)
+        found = of_results.of_rows(affected, self._correction.comparison.patch(compared))
         return None if found.isEmpty() else found
 
     def _rows_of_both(self, spans: Sequence[Span]) -> DataFrame:
@@ -277,7 +233,7 @@ class LateReplay:
         state = self._gold.state
         longest = GoldPayload.of(state).longest
         read = united((first - longest, last + longest) for first, last in spans)
-        rows = self._rows_within(spans)
+        rows = self._correction.rows_within(spans)
         return rows.unionByName(self._defined(state, read).select(*rows.columns))
 
     def _noting_left_out(self, state: State, selection: LatePairSelection) -> State:
@@ -327,11 +283,3 @@ class LateReplay:
         lateness = micros(self._fold.declared.allowed_lateness)
         final_through = GoldPayload.of(state).final_through(lateness)
         return self._fold.results(included, time_of(state.at), final_through)
-
-
-def _counted(rows: DataFrame, place: StageTable) -> int:
-    """The sum of the table's first ``count(*)``."""
-    if place.counter is None:
-        return 0
-    found = rows.agg(F.sum(f"`{place.counter}`").alias("rows")).collect()[0]["rows"]
-    return int(found or 0)

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 class GoldStage(Protocol):
-    """The only writer of ``gold/<table>`` and ``late/<table>``. ``silver`` is a separate reader of
-    the silver table. ``places`` are the two tables for operations, the late table first.
+    """The only writer of ``gold/<table>`` and ``late/<table>``. ``upstream`` is a separate reader
+    of the silver table, or of the gold table that a rollup reads. ``places`` are the tables for
+    operations, the late table first. A rollup has no late table.
 
     The content of the tables at batch id n is a function of silver at n and of the operations up to
     n. It does not depend on where batches end, or on restarts. One commit per table contains rows,
@@ -30,18 +31,17 @@ class GoldStage(Protocol):
     at n too. The commits count the pairs of silver's rows: ``pairs = folded + late``.
     """
 
-    silver: Table
-    late: Table
+    upstream: Table
     gold: Table
     places: Sequence[StageTable]
 
     def shapes(self, silver: StructType) -> Sequence[TableSchema]:
-        """Both tables as declared, the late table first. ``silver`` is the row type of silver."""
+        """The tables as declared, the late table first. ``silver`` is the row type of silver."""
 
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        """Process silver up to batch ``upto``, in no more than ``most_steps`` commits.
+        """Process the upstream table up to batch ``upto``, in no more than ``most_steps`` commits.
         ``watermarks`` are those of operations (``history.batches``).
 
         Raises CommitRefusedError, FencedError or LogGapError.
@@ -57,9 +57,11 @@ class GoldStage(Protocol):
         would take that back."""
 
 
-def gold_stage_of(spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
-    """The stage of a gold table, by its operator."""
-    return operator_of(declared).stage(spark, table, declared)
+def gold_stage_of(
+    spark: SparkSession, table: TableOf, declared: GoldTable, above: GoldTable | None = None
+) -> GoldStage:
+    """The stage of a gold table, by its operator. ``above`` is the table that a rollup reads."""
+    return operator_of(declared).stage(spark, table, declared, above)
 
 
 def is_final(spark: SparkSession, table: TableOf, declared: GoldTable) -> Column:

@@ -56,7 +56,9 @@ class BackfillOperation(TableOperation):
     columns: a patch is valid for these, too. Further entries name the requester."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
-        return [path for path in map(GOLD.path, document["tables"]) if path in graph]
+        changed = [path for path in map(GOLD.path, document["tables"]) if path in graph]
+        rollups = (each for path in changed for each in graph.rollups_of(path))
+        return [*dict.fromkeys((*changed, *rollups))]
 
     def describe(self, document: Document) -> str:
         return "take over the rows of a backfill"

@@ -120,6 +120,11 @@ class Operations:
         awaited = (o for o in self.asked if any(self._awaits(o, *each) for each in of.items()))
         return Operations(tuple(awaited), self.graph, self.replays)
 
+    def up_to(self, number: int) -> Operations:
+        """Those up to a number."""
+        asked = tuple(each for each in self.asked if each.number <= number)
+        return Operations(asked, self.graph, self.replays)
+
     @property
     def watermarks(self) -> Watermarks:
         """The batch ids after which operations take place, with the watermark at each."""
@@ -165,7 +170,10 @@ def _carry_out(operation: Operation, place: StageTable, now: datetime) -> None:
     at = commit_time(just_after(held, now))
     state = replace(state, operation=max(held.operation, operation.number), at=at)
     kind = OPERATIONS[operation.name]
-    change = (kind.given_up if is_given_up else kind.change)(place, state, operation.document)
+    if place.follow is not None:
+        change = place.follow(place, state, closes=kind.closes)
+    else:
+        change = (kind.given_up if is_given_up else kind.change)(place, state, operation.document)
     if is_done and not (change.add or change.remove or change.moved):
         return
     failpoint("operation.staged")

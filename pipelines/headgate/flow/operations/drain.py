@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from headgate.declaration.contracts.operation import Document, TableOperation
@@ -18,9 +18,22 @@ from headgate.lake.tables.state import State, add_counts
 NAME = "drain"
 
 
+def closing(held: GoldPayload, number: int, last: int | None) -> GoldPayload:
+    """The payload after a drain, by its number, that has made results up to the end ``last``
+    final; None if it has made none final."""
+    ends = (last, held.closed_through)
+    closed_through = max((end for end in ends if end is not None), default=None)
+    drains = held.drains
+    if closed_through is not None and closed_through != held.closed_through:
+        drains = {**drains, str(number): closed_through}
+    return replace(held, closed_through=closed_through, drains=drains)
+
+
 class DrainOperation(TableOperation):
     """The watermark does not change. A later row for a drained window is late, with the reason
     ``closed``, so gold records the window end up to which windows are drained."""
+
+    closes = True
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         return [node.path for node in graph.of(GOLD)]
@@ -43,11 +56,8 @@ class DrainOperation(TableOperation):
         last = rows.agg(F.max(place.end)).first()
         final = rows.drop(STATE).withColumn(FINAL, F.lit(True))
         staged = stage(place.table, state, final, time_column=place.time_column)
-        held = GoldPayload.of(state)
-        ends = (last[0] if last else None, held.closed_through)
-        closed_through = max((end for end in ends if end is not None), default=None)
-        drains = _drains(held, state.operation, closed_through)
-        payload = replace(held, closed_through=closed_through, drains=drains, open=0)
+        payload = closing(GoldPayload.of(state), state.operation, last[0] if last else None)
+        payload = replace(payload, open=0)
         total = add_counts(state.total, {"final": sum(f.rows for f in opened.live)})
         state = replace(state, payload=payload, changed_at=state.at, total=total)
         return Change(state, add=staged, remove=opened.live)
@@ -65,13 +75,6 @@ def is_drained(decisions: Decisions, position: Position) -> bool:
 
 def _batches(position: Position) -> dict[str, int]:
     return {source: at.n for source, at in position.items()}
-
-
-def _drains(held: GoldPayload, number: int, closed_through: int | None) -> Mapping[str, int]:
-    """The window end up to which each drain has closed, except drains that close nothing new."""
-    if closed_through is None or closed_through == held.closed_through:
-        return held.drains
-    return {**held.drains, str(number): closed_through}
 
 
 MEMBER = DrainOperation()

@@ -31,7 +31,8 @@ class LateReplayOperation(TableOperation):
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         name = document["table"]
-        return [path for path in (LATE.path(name), GOLD.path(name)) if path in graph]
+        paths = LATE.path(name), GOLD.path(name), *graph.rollups_of(GOLD.path(name))
+        return [path for path in paths if path in graph]
 
     def describe(self, document: Document) -> str:
         return "fold late rows into its final windows"

@@ -79,7 +79,7 @@ def patched(
     state: State,
     patch: DataFrame,
     spans: Sequence[tuple[int, int]],
-    pairs: int = 0,
+    pairs: int | None = 0,
 ) -> Change:
     """The commit that brings a patch into a gold table. A row that differs gets the next revision;
     one that nobody has seen before is no correction, and has revision 0.
@@ -87,7 +87,7 @@ def patched(
     ``spans`` are the times of the patch's rows, by the table's time column, in microseconds since
     1970 UTC, both ends included. ``pairs`` is the number of pairs that the correction adds to final
     results: by so much the table's first ``count(*)`` grows. The rest of its growth is counted as
-    ``backfilled``.
+    ``backfilled``, unless ``pairs`` is None: the state counts the growth already.
     """
     table, count = place.table, F.expr(f"`{place.counter}`" if place.counter else "0")
     final, old = final_rows_within(place, spans)
@@ -117,7 +117,8 @@ def patched(
     finally:
         joined.unpersist()
     total = add_counts(state.total, {"final": new - gone})
-    backfilled = int(found["growth"]) - pairs if place.counter else 0
+    is_counted = pairs is None or not place.counter
+    backfilled = 0 if is_counted else int(found["growth"]) - (pairs or 0)
     if backfilled or "backfilled" in total:
         total = add_counts(total, {"backfilled": backfilled})
     payload = _at_least(GoldPayload.of(state), int(found["length"]))
@@ -133,7 +134,7 @@ def with_open_rows(
     kept: DataFrame,
 ) -> Change:
     """A change that replaces open rows, too. ``held`` are the files of all open rows, ``computed``
-    are open rows that are new or differ, ``kept`` those that stay; both have states."""
+    are open rows that replace others or are new, ``kept`` those that stay; both have states."""
     state, table = change.state, place.table
 
     def staged(rows: DataFrame) -> tuple[DataFile, ...]:
@@ -141,11 +142,9 @@ def with_open_rows(
         return stage(table, state, rows, time_column=place.time_column)
 
     length = computed.agg(F.max(_length(place)).alias("length")).collect()[0]["length"]
-    if length is None:
-        return change
     added, moved = staged(computed), staged(kept)
     count = sum(file.rows for file in (*added, *moved))
-    payload = replace(_at_least(GoldPayload.of(state), int(length)), open=count)
+    payload = replace(_at_least(GoldPayload.of(state), int(length or 0)), open=count)
     return Change(
         replace(state, payload=payload, changed_at=state.at),
         add=(*change.add, *added),

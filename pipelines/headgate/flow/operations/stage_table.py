@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from headgate.declaration.contracts.operation import Document
 from headgate.lake.tables.data_file import DataFile
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+class Follow(Protocol):
+    """``closes`` as in the contract of operations."""
+
+    def __call__(self, place: StageTable, state: State, *, closes: bool) -> Change: ...
+
+
 @dataclass(frozen=True)
 class StageTable:
     """A table of a stage. ``rows`` reads some of its files, with the states of open rows.
@@ -23,7 +29,8 @@ class StageTable:
     that identify a row of gold, ``counter`` is its first ``count(*)``, if it has one.
     ``end_varies`` as in the operator's contract. ``replay``
     computes how a replay of late pairs changes the table, ``give_up`` how a table takes that back
-    before its gold table has it; None if the stage does not replay."""
+    before its gold table has it; None if the stage does not replay. ``follow`` computes how an
+    operation changes a rollup; None for other tables."""
 
     table: Table
     rows: Callable[[Sequence[DataFile]], DataFrame]
@@ -34,6 +41,7 @@ class StageTable:
     end_varies: bool = False
     replay: Callable[[StageTable, State, Document], Change] | None = None
     give_up: Callable[[StageTable, State, Document], Change] | None = None
+    follow: Follow | None = None
 
 
 @dataclass(frozen=True)

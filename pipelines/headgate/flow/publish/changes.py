@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
@@ -74,12 +73,6 @@ def may_remove_results(commit: Commit) -> bool:
     if state.kind == "operation":
         return str(state.operation) not in payload.drains  # a drain removes no result
     return state.kind == "data" and bool(state.batch.get(GONE))
-
-
-def removed_file(table: Table, path: str, *, is_final: bool) -> DataFile | None:
-    """A file that was removed from a gold table; None if a vacuum has deleted it."""
-    found = table.storage.stat(path)
-    return DataFile(path, found.size, 0, "", {FINAL: str(is_final).lower()}) if found else None
 
 
 def has_rows(commit: Commit) -> bool:

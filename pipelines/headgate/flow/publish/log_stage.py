@@ -34,7 +34,7 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import GoldTable, Pipeline, Publication
 from headgate.declaration.names import SILVER_IDENTITY
 from headgate.failpoints import failpoint
-from headgate.flow.publish.changes import changes, may_remove_results, removed_file
+from headgate.flow.publish.changes import changes, may_remove_results
 from headgate.flow.publish.publication import (
     JSON,
     MOST_UNSENT,
@@ -44,7 +44,7 @@ from headgate.flow.publish.publication import (
 from headgate.flow.publish.sinks.writers import Outgoing, Writer
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.frames import Projection, TableRows, row_type, struct_of
-from headgate.lake.tables.history import grouped
+from headgate.lake.tables.history import grouped, removed_file
 from headgate.lake.tables.log import Commit, read_commit
 from headgate.lake.tables.state import State
 

@@ -22,7 +22,6 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from headgate.commands import pipeline_command
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
-from headgate.flow.publish.changes import removed_file
 from headgate.flow.publish.mirror_calls import Call, CallingStage
 from headgate.flow.publish.publication import (
     JSON,
@@ -42,7 +41,7 @@ from headgate.flow.publish.sinks.writers import (
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.frames import TableRows, arrow_schema, row_type
-from headgate.lake.tables.history import grouped, with_footers
+from headgate.lake.tables.history import grouped, removed_file, with_footers
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import Commit, list_log, read_commit
 from headgate.lake.tables.state import State

@@ -19,6 +19,7 @@ from headgate.failpoints import failpoint
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.late_replay import LatePairSelection, is_waiting
 from headgate.flow.gold.recomputing import RecomputedResults
+from headgate.flow.gold.rollup.stage import RollupStage
 from headgate.flow.gold.schema import compared_columns, gold_type, rows_of_both
 from headgate.flow.gold.stage import gold_stage_of
 from headgate.flow.operations.backfill import Patch, file_digest
@@ -48,10 +49,13 @@ class ComparedTable:
     patch: Patch | None
 
 
-def fold_stage(spark: SparkSession, table: TableOf, declared: GoldTable) -> FoldStage:
-    """The stage of a gold table. Raises NotBackfilledError if it is not that of a fold."""
-    stage = gold_stage_of(spark, table, declared)
-    if not isinstance(stage, FoldStage):
+def computable_stage(
+    spark: SparkSession, table: TableOf, declared: GoldTable, above: GoldTable | None = None
+) -> FoldStage | RollupStage:
+    """The stage of a gold table; ``above`` is the gold table that a rollup reads. Raises
+    NotBackfilledError if it is not that of a fold."""
+    stage = gold_stage_of(spark, table, declared, above)
+    if not isinstance(stage, FoldStage | RollupStage):
         raise NotBackfilledError(
             f"gold.{declared.name}: its operator {declared.kind} keeps no folds, and cannot be "
             "computed for a range of time",
@@ -106,7 +110,8 @@ class BackfillComputation:
     def _compared(
         self, declared: GoldTable, target: BackfillTarget, now: datetime
     ) -> ComparedTable:
-        stage = fold_stage(self._spark, self._table, declared)
+        stage = computable_stage(self._spark, self._table, declared)
+        assert isinstance(stage, FoldStage)  # a backfill leaves rollups out
         type_, window = gold_type(declared), tuple(columns_of(declared))
         by = tuple(each.name for each in declared.by)
         key = key_of(declared)

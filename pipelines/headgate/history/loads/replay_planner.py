@@ -41,7 +41,7 @@ class ReplayPlanner:
         table = partial(Table, layout.storage, pipeline=pipeline.name)
         names = [
             name
-            for name, each in pipeline.gold.items()
+            for name, each in pipeline.folds.items()
             if pipeline.silver[each.silver].source == source
         ]
         self._source, self._reason = source, request.reason

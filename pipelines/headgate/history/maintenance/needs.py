@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from deltalake import DeltaTable
 
@@ -75,14 +76,17 @@ def gather_needs(
 
 
 def unpublished_files(table: Table, log: LogFolder, context: RetentionContext) -> frozenset[str]:
-    """The files of commits that a publication has not sent yet, and those whose rows it may have to
-    delete."""
-    first = min(context.published.get(table.name, ()), default=None)
+    """The files of commits that a publication has not sent yet, or a rollup not followed, and those
+    whose rows they may have to delete. A rollup also reads the rows that the table had then."""
+    followed = context.followed.get(table.name, ())
+    first = min((*context.published.get(table.name, ()), *followed), default=None)
     if first is None:
         return frozenset()
     behind = range(max(first + 1, log.oldest), table.version + 1)
     commits = (read_commit(table.storage, version) for version in behind)
-    return frozenset(path for commit in commits if commit for path in _published_of(commit))
+    found = frozenset(path for commit in commits if commit for path in _published_of(commit))
+    at = max(min(followed, default=table.version), log.readable_from)
+    return found if at >= table.version else found | _live_at(table, at)
 
 
 def _published_of(commit: Commit) -> Iterator[str]:
@@ -98,8 +102,9 @@ def _versions(
     yield "position", _position(history, version)
     if kind_of(table.name) in _COMPARED:
         yield "batches", history.reaching(version, context.n(table.name)).version
-    if published := context.published.get(table.name):
-        yield "unpublished", min(published)
+    readers = (context.published.get(table.name, ()), context.followed.get(table.name, ()))
+    if behind := [*chain.from_iterable(readers)]:
+        yield "unpublished", min(behind)
     if oldest := [_needed_by(table, history, each) for each in saved]:
         yield "savepoints", min(oldest)
 

@@ -16,7 +16,7 @@ KEEP_WHY: Mapping[KeepReason, str] = {
     "live": "in the table now",
     "rebuilt": "of a rebuild that is under way",
     "batches": "of batches that a table, or one that goes back to a savepoint, may still read",
-    "unpublished": "not published yet",
+    "unpublished": "not published, or not read by a rollup, yet",
     "ledger": "what a table that lags behind is compared with",
     "recent": "written, or in the table, within the time that readers are given",
     "savepoints": "of savepoints only",
@@ -32,7 +32,7 @@ LOG_WHY: Mapping[LogReason, str] = {
     "position": "the table's last batch",
     "readers": "the time that readers are given",
     "batches": "the batches that a downstream table, or the ledger, may still need",
-    "unpublished": "what is not published yet",
+    "unpublished": "what is not published, or not read by a rollup, yet",
     "savepoints": "the oldest savepoint",
     "reset": "a reset that was not finished",
 }

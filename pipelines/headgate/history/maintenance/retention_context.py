@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, CONTROL, PUBLICATION, kind_of
+from headgate.declaration.kinds import BRONZE, CONTROL, GOLD, PUBLICATION, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.errors import ResetOpenError
@@ -20,8 +21,9 @@ from headgate.history.savepoints.savepoint import Savepoint
 from headgate.history.savepoints.store import UnreadableSavepoint
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import ControlTable
+from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.payloads.publication import PublicationPayload
-from headgate.lake.tables.snapshot import ConsistentSnapshot, snapshot
+from headgate.lake.tables.snapshot import ConsistentSnapshot, followed_by, snapshot
 
 
 class NotLevelError(HeadgateError, code=exit_codes.LOG_GAP):
@@ -31,7 +33,8 @@ class NotLevelError(HeadgateError, code=exit_codes.LOG_GAP):
 @dataclass(frozen=True)
 class RetentionContext:
     """``snapshot`` has the positions of the tables. ``published`` has, by the path of a table, the
-    log versions up to which its rows are published. ``ends`` are the batch ids of each source at
+    log versions up to which its rows are published, ``followed`` those up to which rollups have
+    followed it. ``ends`` are the batch ids of each source at
     which a step of a stage ends. ``is_open`` says whether a table that is not declared awaits a
     reset. ``processed`` has the batch id of each source that all its tables have processed,
     rebuilds included. ``rebuilt`` returns the files of the rebuild of a table, by its path."""
@@ -39,6 +42,7 @@ class RetentionContext:
     snapshot: ConsistentSnapshot
     savepoints: tuple[Savepoint, ...]
     published: Mapping[str, tuple[int, ...]]
+    followed: Mapping[str, tuple[int, ...]]
     ends: Mapping[str, frozenset[int]]
     is_open: bool
     processed: Mapping[str, int]
@@ -95,6 +99,7 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
         snapshot=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
+        followed=_followed(found, pipeline),
         ends={name: decisions.ends(name) for name in found.bronze},
         is_open=bool(waiting),
         processed=processed,
@@ -131,3 +136,18 @@ def _published(
         for path in node.upstream:
             by_table[path] = (*by_table.get(path, ()), version)
     yield from by_table.items()
+
+
+def _followed(found: ConsistentSnapshot, pipeline: Pipeline) -> dict[str, tuple[int, ...]]:
+    by_table: dict[str, tuple[int, ...]] = {}
+    for name, table in pipeline.gold.items():
+        if table.reads is None:
+            continue
+        rollup, above = (found.tables.get(GOLD.path(each)) for each in (name, table.reads))
+        if rollup is not None and above is not None:
+            # A rollup that can no longer follow has to be rebuilt, and needs nothing until then.
+            with suppress(LogGapError):
+                version = followed_by(above, rollup).version
+                path = GOLD.path(table.reads)
+                by_table[path] = (*by_table.get(path, ()), version)
+    return by_table

@@ -11,14 +11,13 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operator import columns_of, key_of
-from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import HeadgateError
 from headgate.flow.gold.schema import compared_columns, gold_type, rows_of_both
 from headgate.flow.operations.backfill import rows_of_patch
 from headgate.flow.operations.patch import CHANGE, CHANGED, EQUAL, GONE, NEW
 from headgate.history.backfill.comparing import Comparison
-from headgate.history.backfill.computing import fold_stage
+from headgate.history.backfill.computing import computable_stage
 from headgate.history.backfill.selection import EventTimeRange
 from headgate.history.recompute.plan import WHOLE, RecomputeTarget, plan_recompute
 from headgate.history.recompute.report import Recomputation, RecomputedTable
@@ -28,7 +27,6 @@ from headgate.lake.tables.data_file import FINAL
 from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.frames import TableRows
 from headgate.lake.tables.row_changes import RowChanges
-from headgate.lake.tables.table import Table
 
 _NUMBER, _PATCH = "_number", "_patch"
 
@@ -110,15 +108,12 @@ def _both_sides(
 ) -> tuple[DataFrame, ...]:
     """The rows of the table whose results lie in the range, and those of the definition: open and
     final ones."""
-    name = target.declared.name
-    tables: Mapping[str, Table] = {
-        SILVER.path(target.declared.silver): target.silver,
-        LATE.path(name): target.late,
-        GOLD.path(name): target.gold.table,
-    }
-    stage = fold_stage(spark, tables.__getitem__, target.declared)
+    inputs = target.inputs
+    known = (inputs.upstream, inputs.late, target.gold.table)
+    tables = {table.name: table for table in known if table is not None}
+    stage = computable_stage(spark, tables.__getitem__, target.declared, inputs.above)
     state = target.gold.state
-    defined = stage.defined_rows(target.silver_files, target.late_files, state, now)
+    defined = stage.defined_rows(inputs.files, inputs.late_files, state, now)
     read = TableRows(spark, target.gold.table, declared=gold_type(target.declared))
     rows = rows_of_both(read, target.gold_files)
     if target.range == WHOLE:

@@ -6,7 +6,7 @@ are not in this silver, and marks of later replays are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltalake.exceptions import DeltaError
@@ -16,6 +16,7 @@ from headgate.declaration.contracts.operator import begin_of, columns_of, operat
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import UsageError
+from headgate.flow.gold.rollup.following import final_files_within
 from headgate.flow.operations.backfill import Patch
 from headgate.history.backfill.plan import position_as_declared
 from headgate.history.backfill.selection import EVERYTHING, LATEST, EventTimeRange, earlier
@@ -25,7 +26,8 @@ from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import files_at
 from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.payloads.gold import GoldPayload
-from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
+from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition, followed_by
+from headgate.lake.tables.spans import Span
 from headgate.lake.tables.table import Table
 
 WHOLE = EventTimeRange(-LATEST)
@@ -43,6 +45,18 @@ class AppliedPatch:
 
 
 @dataclass(frozen=True)
+class RecomputeInputs:
+    """The table that a gold table reads, its late table, and their files; a rollup has no late
+    table. ``above`` is the gold table that a rollup reads."""
+
+    upstream: Table
+    files: tuple[DataFile, ...]
+    late: Table | None = None
+    late_files: tuple[DataFile, ...] = ()
+    above: GoldTable | None = None
+
+
+@dataclass(frozen=True)
 class RecomputeTarget:
     """The results in ``range`` of a gold table, at its position ``gold``. The files are those that
     may have rows of these results. ``patches`` are those that may have changed one of them, in the
@@ -51,11 +65,8 @@ class RecomputeTarget:
     declared: GoldTable
     range: EventTimeRange
     gold: TablePosition
-    silver: Table
-    late: Table
     gold_files: tuple[DataFile, ...]
-    silver_files: tuple[DataFile, ...]
-    late_files: tuple[DataFile, ...]
+    inputs: RecomputeInputs
     patches: tuple[AppliedPatch, ...]
 
 
@@ -86,32 +97,52 @@ def plan_recompute(
 def _target(
     at: ConsistentSnapshot, deployed: Pipeline, declared: GoldTable, wanted: EventTimeRange
 ) -> RecomputeTarget:
-    gold, late, silver = (
-        position_as_declared(at, deployed, path)
-        for path in (
-            GOLD.path(declared.name),
-            LATE.path(declared.name),
-            SILVER.path(declared.silver),
-        )
-    )
+    gold = position_as_declared(at, deployed, GOLD.path(declared.name))
     begin = begin_of(declared)
     is_whole = wanted == WHOLE or not begin
     spans = [EVERYTHING] if is_whole else wanted.spans
     longest = GoldPayload.of(gold.state).longest
     read = earlier(spans, operator_of(declared).reach(declared.operator))
+    of = _of_silver if declared.reads is None else _of_gold
     return RecomputeTarget(
         declared=declared,
         range=wanted,
         gold=gold,
-        silver=silver.table,
-        late=late.table,
         gold_files=overlapping_files(
             gold.handle, (*begin, "updated_at")[0], earlier(spans, longest)
         ),
-        silver_files=_silver_files(silver, gold, read),
-        late_files=overlapping_files(late.handle, _TIME, read),
+        inputs=of(at, deployed, declared, gold, read),
         patches=tuple(_patches(at.decisions.operations, declared.name, gold, wanted)),
     )
+
+
+def _of_gold(
+    at: ConsistentSnapshot,
+    deployed: Pipeline,
+    declared: GoldTable,
+    gold: TablePosition,
+    spans: Sequence[Span],
+) -> RecomputeInputs:
+    assert declared.reads is not None
+    above = deployed.gold[declared.reads]
+    position = followed_by(position_as_declared(at, deployed, GOLD.path(above.name)), gold)
+    files = final_files_within(above, position, spans)
+    return RecomputeInputs(position.table, files, above=above)
+
+
+def _of_silver(
+    at: ConsistentSnapshot,
+    deployed: Pipeline,
+    declared: GoldTable,
+    gold: TablePosition,
+    spans: Sequence[Span],
+) -> RecomputeInputs:
+    late, silver = (
+        position_as_declared(at, deployed, path)
+        for path in (LATE.path(declared.name), SILVER.path(declared.silver))
+    )
+    late_files = overlapping_files(late.handle, _TIME, spans)
+    return RecomputeInputs(silver.table, _silver_files(silver, gold, spans), late.table, late_files)
 
 
 def _silver_files(

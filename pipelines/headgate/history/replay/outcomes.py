@@ -73,12 +73,12 @@ def replay_outcomes(
     bronze.refresh()
     found = _Outcomes(records, corrected)
     table = partial(Table, layout.storage, pipeline=pipeline.name)
-    gold = {name: gold_stage_of(spark, table, each) for name, each in pipeline.gold.items()}
+    gold = {name: gold_stage_of(spark, table, each) for name, each in pipeline.folds.items()}
     tables = [t for t in pipeline.silver.values() if t.source == source.name]
     with BronzeStage(spark, bronze, source).decoded(copies) as rows:
         found.read(rows)
         for silver in tables:
-            readers = {n: gold[n] for n, g in pipeline.gold.items() if g.silver == silver.name}
+            readers = {n: gold[n] for n, g in pipeline.folds.items() if g.silver == silver.name}
             found.validate(silver, rows, SilverTransform(silver, source.record), readers)
     return list(found.outcomes())
 

@@ -23,7 +23,14 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.silver import records_in, rows_in
-from headgate.lake.tables.snapshot import Positions, TablePosition, as_of, late_as_of, newest
+from headgate.lake.tables.snapshot import (
+    Positions,
+    TablePosition,
+    as_of,
+    followed_by,
+    late_as_of,
+    newest,
+)
 
 
 def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
@@ -98,7 +105,7 @@ def _gold(declared: GoldTable, source: str, at: Positions) -> GoldAccount:
     return GoldAccount(
         table=declared.name,
         source=source,
-        silver=declared.silver,
+        silver=declared.reads or declared.silver,
         n=gold.n,
         lag=at.bronze[source].n - gold.n,
         pairs=gold.total("pairs"),
@@ -164,16 +171,23 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
     gold = at.gold[declared.name]
     outcomes = gold.total("folded") + gold.total("late")
     laws.check(gold, "pairs = folded + late", gold.total("pairs"), outcomes)
-    late = late_as_of(at.late[declared.name], gold)
-    laws.check(gold, "late = rows of its late table", gold.total("late"), late.total("late"))
-    replayed = late.total("replayed")
-    laws.check(gold, "replayed = marked rows of its late table", gold.total("replayed"), replayed)
+    if not declared.is_rollup:
+        late = late_as_of(at.late[declared.name], gold)
+        laws.check(gold, "late = rows of its late table", gold.total("late"), late.total("late"))
+        replayed = late.total("replayed")
+        law = "replayed = marked rows of its late table"
+        laws.check(gold, law, gold.total("replayed"), replayed)
     laws.check(gold, "final rows = rows of its final files", gold.total("final"), _final_rows(gold))
     windows = operator_of(declared).pairs_per_row(declared.operator)
     if declared.where is None and windows is not None:
-        # Every silver row is selected and is in exactly this many windows.
-        rows = as_of(at.silver[declared.silver], gold.state.n).total("silver")
-        laws.check(gold, "pairs = silver rows × windows a row", rows * windows, gold.total("pairs"))
+        # Every row is selected and is in exactly this many windows.
+        if declared.reads is not None:
+            rows = followed_by(at.gold[declared.reads], gold).total("final")
+            law = f"pairs = final rows of gold.{declared.reads} × windows a row"
+        else:
+            rows = as_of(at.silver[declared.silver], gold.state.n).total("silver")
+            law = "pairs = silver rows × windows a row"
+        laws.check(gold, law, rows * windows, gold.total("pairs"))
 
 
 def _rows(position: TablePosition) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.contracts.operator import begin_of, key_of_gold
 from headgate.declaration.model import Explode, GoldTable, Pipeline, SilverTable
 from headgate.declaration.names import IDENTITY, POSITION, SILVER_IDENTITY
 from headgate.lake.storage.layout import Layout
@@ -190,6 +190,9 @@ class _Prover:
         """Check that late pairs are unique and come from silver, and that the windows' counts add
         up to the folded pairs."""
         gold = self._at.gold[table.name]
+        if table.is_rollup:
+            yield from self._rollup(table, gold)
+            return
         late = late_as_of(self._at.late[table.name], gold)
         late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in begin_of(table)))
         self._load("late_rows", late, [*_SILVER_COLUMNS, *begin_of(table)])
@@ -201,6 +204,17 @@ class _Prover:
             late_twice,
         )
         yield from self._wrong(late.table.name, "pairs of rows that silver lacks", _LATE_FOREIGN)
+        if table.counter is not None:
+            yield from self._counted(gold, table.counter)
+
+    def _rollup(self, table: GoldTable, gold: TablePosition) -> Iterator[Discrepancy]:
+        """Check that no two rows have the same key, and that the windows' counts add up to the
+        folded rows."""
+        key = ", ".join(f'"{name}"' for name in key_of_gold(table))
+        self._load("gold_keys", gold, [*key_of_gold(table)])
+        rows = f"SELECT {key} FROM gold_keys GROUP BY ALL HAVING count(*) > 1"
+        if (count := self._number(f"SELECT count(*) FROM ({rows})")) > 0:
+            yield Discrepancy(gold.table.name, "results more than once", count)
         if table.counter is not None:
             yield from self._counted(gold, table.counter)
 

@@ -40,6 +40,7 @@ def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
         for name, table in pipeline.gold.items()
         if table.silver in silver and are_there(GOLD.path(name), LATE.path(name))
     }
+    gold = {n: table for n, table in gold.items() if table.reads is None or table.reads in gold}
     sources = sources or dict(pipeline.sources)  # it has never run
     gone = {
         kind.path(n) for kind in (BRONZE, QUARANTINE) for n in pipeline.sources.keys() - sources

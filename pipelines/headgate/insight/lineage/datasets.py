@@ -90,18 +90,21 @@ def of_silver(table: SilverTable, record: Record) -> Columns:
     return Columns(of, tuple(sorted(rows)))
 
 
-def of_gold(table: GoldTable, silver: SilverTable) -> Columns:
-    names = silver.types.keys()
+def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
+    """A rollup reads the bounds of a row as its event time. The struct with them is left out."""
+    above = None if table.reads is None else declared.gold[table.reads]
+    names = (above or declared.silver[table.silver]).types.keys()
+    time = EVENT_TIME if above is None else tuple(columns_of(above))[1]
     of: dict[str, tuple[Input, ...]] = {
-        name: (Input(EVENT_TIME, "TRANSFORMATION"),) for name in columns_of(table)
+        name: (Input(time, "TRANSFORMATION"),) for name in columns_of(table)
     }
     of |= {key.name: _computed(key.expression, names) for key in table.by}
     of |= {measure.name: _aggregated(measure, names) for measure in table.measures}
     for column in table.columns:
-        above = (source for name in _names(column.expression, of.keys()) for source in of[name])
+        inputs = (source for name in _names(column.expression, of.keys()) for source in of[name])
         of[column.name] = _without_copies(
             Input(each.column, "TRANSFORMATION" if each.how == "IDENTITY" else each.how)
-            for each in above
+            for each in inputs
         )
     rows = [Input(name, "FILTER") for name in _names(table.where, names)]
     rows += [Input(name, "GROUP_BY") for key in table.by for name in _names(key.expression, names)]
@@ -271,7 +274,7 @@ def _columns(declared: Pipeline, node: Node) -> tuple[Columns, Mapping[str, Data
         return of_silver(silver, record), {**silver.types, EVENT_TIME: TIMESTAMP}
     assert node.kind == GOLD
     gold = declared.gold[node.name]
-    return of_gold(gold, declared.silver[gold.silver]), {**columns_of(gold), **gold.types}
+    return of_gold(gold, declared), {**columns_of(gold), **gold.types}
 
 
 def _column_lineage(

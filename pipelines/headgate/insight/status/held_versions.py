@@ -102,6 +102,12 @@ def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
             "silver with a rule for its rows, and rebuild it: "
             + pipeline_command("run", "--full-refresh", f"silver.{_silver(declared, hold)}"),
         )
+    if (above := declared.gold[hold.table].reads) is not None:
+        raise UsageError(
+            f"{hold.title} is held by {hold.what}, which gold.{above} has carried out: it reads "
+            "that table, so it cannot be without",
+            remedy=f"{_release(table)}, or change the rule",
+        )
     found = operation_of(layout, declared, hold)
     if found is None or is_rejected(found.document, GOLD.path(hold.table)):
         raise HeadgateError(

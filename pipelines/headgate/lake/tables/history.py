@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 
 from headgate.commands import SEE_DAMAGE, pipeline_command
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, kind_of, name_of
-from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import Commit, list_log, read_commit
@@ -259,6 +259,12 @@ def grouped(found: Iterable[_Part], most_rows: int) -> Iterator[tuple[_Part, ...
 def files_after(group: Sequence[Commit], after: int = 0) -> tuple[DataFile, ...]:
     """The files of the batches after batch id ``after``."""
     return tuple(f for batch in group if batch.state.n > after for f in batch.files)
+
+
+def removed_file(table: Table, path: str, *, is_final: bool) -> DataFile | None:
+    """A file that was removed from a gold table; None if a vacuum has deleted it."""
+    found = table.storage.stat(path)
+    return DataFile(path, found.size, 0, "", {FINAL: str(is_final).lower()}) if found else None
 
 
 Find = Callable[[DeltaTable], tuple[DataFile, ...]]

@@ -66,7 +66,7 @@ class TablePosition:
         handle = self.table.handle
         if handle.version() == self.version:
             return handle
-        return DeltaTable(self.table.storage.uri(), version=self.version)
+        return DeltaTable(self.table.log.uri(), version=self.version)
 
     def dataset(self) -> Dataset:
         """The rows of the version, for Arrow and DuckDB. This reads no row yet."""
@@ -119,14 +119,19 @@ def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     Raises NoTablesError, LogGapError if a log is damaged.
     """
     control = ControlTable.of(layout.storage, pipeline.name)
+    graph = graph_of(pipeline)
     tables: dict[str, TablePosition] = {}
+    for node in reversed(graph.of(GOLD)):  # before the tables that rollups read
+        if (table := Table(layout.storage, node.path, pipeline=pipeline.name)).exists:
+            tables[node.path] = _standing(table)
     for table in tables_of(layout, pipeline.name):
+        if table.name in tables:
+            continue
         if kind_of(table.name) in (BRONZE, FILES) and DECISIONS not in tables and control.exists:
             tables[DECISIONS] = _standing(control.table)
             known = control.refresh()
         if table.name != DECISIONS:
             tables[table.name] = _standing(table)
-    graph = graph_of(pipeline)
     if DECISIONS not in tables or all(node.path not in tables for node in graph.of(BRONZE)):
         raise NoTablesError(pipeline.name, layout.storage.root)
     return ConsistentSnapshot(tables, graph, known.last, control.refresh())
@@ -150,7 +155,8 @@ def _standing(table: Table) -> TablePosition:
 @dataclass(frozen=True)
 class Positions:
     """Every table of a pipeline at its newest commit, by name; ``bronze`` and ``quarantine`` by
-    source. ``rejected`` has no entry for a silver table without a suite."""
+    source. ``rejected`` has no entry for a silver table without a suite, ``late`` has none for a
+    rollup."""
 
     bronze: Mapping[str, TablePosition]
     quarantine: Mapping[str, TablePosition]
@@ -175,7 +181,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
         {n: found.tables[REJECTED.path(n)] for n, table in pipeline.silver.items() if table.suite},
         {name: found.tables[SILVER.path(name)] for name in pipeline.silver},
         {name: found.tables[GOLD.path(name)] for name in pipeline.gold},
-        {name: found.tables[LATE.path(name)] for name in pipeline.gold},
+        {name: found.tables[LATE.path(name)] for name in pipeline.folds},
     )
 
 
@@ -213,6 +219,19 @@ def as_of(position: TablePosition, n: int) -> TablePosition:
         return position
     commit = commit_at(position.table, n, position.state.data_commit)
     return TablePosition(position.table, commit.version, commit.state)
+
+
+def followed_by(above: TablePosition, rollup: TablePosition) -> TablePosition:
+    """The position up to which a rollup has followed the table that it reads. Raises LogGapError if
+    the log of that table no longer has this position."""
+    for commit in lineage(above.table, above.version):
+        if commit.state.n <= rollup.n and commit.state.operation <= rollup.state.operation:
+            return TablePosition(above.table, commit.version, commit.state)
+    raise LogGapError(
+        f"{above.table.name}: its log does not reach back to batch {rollup.n:,}, which "
+        f"{rollup.table.name} has followed",
+        remedy=f"type the command again when the table has caught up: {pipeline_command('status')}",
+    )
 
 
 def late_as_of(late: TablePosition, gold: TablePosition) -> TablePosition:

@@ -42,14 +42,21 @@ class FoldOperator(Operator[Declared]):
 
         return AffectedResults(declared, aggregator, assignment.end)
 
-    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
+    def stage(
+        self,
+        spark: SparkSession,
+        table: TableOf,
+        declared: GoldTable,
+        above: GoldTable | None = None,
+    ) -> GoldStage:
         from headgate.flow.gold.fold import GoldFold
         from headgate.flow.gold.fold_stage import FoldStage
         from headgate.flow.gold.pairs import Pairs
+        from headgate.flow.gold.rollup.stage import RollupStage
 
         assignment = self.assignment(declared.operator, declared)
         aggregator = self.aggregator(declared, assignment)
         affected = self.affected(declared, assignment, aggregator)
         pairs = Pairs(declared, assignment)
         fold = GoldFold(spark, declared, pairs, assignment, aggregator, affected)
-        return FoldStage(table, fold)
+        return FoldStage(table, fold) if above is None else RollupStage(table, fold, above)

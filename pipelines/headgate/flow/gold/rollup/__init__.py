@@ -1,0 +1,1 @@
+"""Rollups: gold tables that read the final rows of other gold tables."""
