@@ -260,7 +260,8 @@ def _lines(document: Mapping[str, Any], pipeline: Pipeline) -> list[str]:
         lines += _gold_lines(gold, pipeline.gold[name])
         lines += _table_lines(gold)
         lines += suite_lines(gold)
-        lines.append(f"  late     {gold['late']['table']}")
+        if gold["late"]:
+            lines.append(f"  late     {gold['late']['table']}")
     for name, publication in document["publish"].items():
         lines += [
             "",

@@ -35,8 +35,9 @@ class Operator(ABC, Generic[Declared]):
     A gold table gives one of the ``keys`` of one operator: in its section ``window`` if the
     operator ``is_window``, otherwise in the table itself. Such a key may say that it ``replaces``
     other keys of the table. ``ends``: a result ends, and its row becomes final. ``end_varies``: its
-    rows decide when a result ends, so the end is a value of the row, as in a session. ``limits`` is
-    a sentence for the reference, or empty.
+    rows decide when a result ends, so the end is a value of the row, as in a session. ``rolls_up``:
+    a table of this operator may read a gold table. ``limits`` is a sentence for the reference, or
+    empty.
 
     A *fold* keeps the open results of a table as states in its open rows, and merges each batch
     into them. It extends ``FoldOperator`` (``flow.gold.operators.fold_operator``), which has the
@@ -48,6 +49,7 @@ class Operator(ABC, Generic[Declared]):
     is_window: ClassVar[bool] = False
     ends: ClassVar[bool] = True
     end_varies: ClassVar[bool] = False
+    rolls_up: ClassVar[bool] = False
     limits: ClassVar[str] = ""
 
     # When a declaration is read.
@@ -103,15 +105,16 @@ class Operator(ABC, Generic[Declared]):
     # When a pipeline runs.
 
     @abstractmethod
-    def stage(
-        self,
-        spark: SparkSession,
-        table: TableOf,
-        declared: GoldTable,
-        above: GoldTable | None = None,
-    ) -> GoldStage:
+    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
         """The stage of one gold table, which processes its batches. ``table`` gives the tables that
-        it reads and writes, ``above`` is the gold table that a rollup reads."""
+        it reads and writes."""
+
+    def rollup_stage(
+        self, spark: SparkSession, table: TableOf, declared: GoldTable, above: GoldTable
+    ) -> GoldStage:
+        """As ``stage``, of a table that reads the gold table ``above``, if the operator
+        ``rolls_up``."""
+        raise NotImplementedError(f"{declared.kind} does not read gold tables")
 
 
 OPERATORS: Registry[Operator[Any]] = Registry("headgate.flow.gold.operators", Operator)

@@ -44,10 +44,14 @@ def build_gold_tables(
             _report_circle(left, report)
             ready = [*left]
         for name in ready:
-            table = _build(left.pop(name), name, known, tables, read_suite, report)
-            known[name] = Partial() if table is None else scope_of_rollups(table)
-            if table is not None:
-                tables[name] = table
+            section = left.pop(name)
+            table = _build(section, name, known, tables, read_suite, report)
+            if table is None:
+                known[name] = Partial()
+                continue
+            tables[name] = table
+            missing = _names_of(section) != table.types.keys()
+            known[name] = partial(scope_of_rollups(table), missing=missing)
     return tables
 
 
@@ -56,6 +60,11 @@ def _report_circle(sections: Mapping[str, Section], report: ProblemReport) -> No
         if (at := section.get("from")) is not None:
             message = "is the table itself" if at.text == name else "is in a circle of tables"
             report.at(at, f"{at.text!r} {message} that read each other")
+
+
+def _names_of(section: Section) -> set[str]:
+    """The columns that an author has given a table, right or wrong."""
+    return {*_names(section.get("by")), *section.entries("measures"), *section.entries("columns")}
 
 
 def scope_of_rollups(table: GoldTable) -> dict[str, DataType]:
@@ -80,7 +89,7 @@ def _build(
     found = _operator(section, scope, report)
     columns = OPERATORS[found[0]].columns(found[1]) if found else WINDOW_COLUMNS
     if (input_ := known.get(above)) is not None:
-        _check_rollup(section, input_, report)
+        _check_rollup(section, input_, found, report)
     else:
         _check_late(columns, above, scope, section, report)
     groups = section.get("by")
@@ -142,9 +151,14 @@ def _operator(section: Section, scope: Scope, report: ProblemReport) -> tuple[st
     return None
 
 
-def _check_rollup(section: Section, above: GoldTable, report: ProblemReport) -> None:
-    """Reports what a table that reads the gold table ``above`` cannot have."""
+def _check_rollup(
+    section: Section, above: GoldTable, found: tuple[str, Any] | None, report: ProblemReport
+) -> None:
+    """Reports what a table that reads the gold table ``above`` cannot have. ``found`` is its
+    operator."""
     at = section.get("from") or section
+    if found is not None and not OPERATORS[found[0]].rolls_up:
+        report.at(at, f"{above.name!r} is a gold table, and such a table reads silver")
     if not operator_of(above).ends:
         report.at(at, f"no row of {above.name!r} is ever final, so no table can read it")
     if (late := section.get("late")) is not None:

@@ -61,7 +61,10 @@ def gold_stage_of(
     spark: SparkSession, table: TableOf, declared: GoldTable, above: GoldTable | None = None
 ) -> GoldStage:
     """The stage of a gold table, by its operator. ``above`` is the table that a rollup reads."""
-    return operator_of(declared).stage(spark, table, declared, above)
+    operator = operator_of(declared)
+    if above is None:
+        return operator.stage(spark, table, declared)
+    return operator.rollup_stage(spark, table, declared, above)
 
 
 def is_final(spark: SparkSession, table: TableOf, declared: GoldTable) -> Column:

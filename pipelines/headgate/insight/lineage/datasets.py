@@ -8,7 +8,7 @@ Names follow OpenLineage's naming rules: a folder is ``file`` and its absolute p
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import sqlglot
@@ -91,10 +91,28 @@ def of_silver(table: SilverTable, record: Record) -> Columns:
 
 
 def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
-    """A rollup reads the bounds of a row as its event time. The struct with them is left out."""
-    above = None if table.reads is None else declared.gold[table.reads]
-    names = (above or declared.silver[table.silver]).types.keys()
-    time = EVENT_TIME if above is None else tuple(columns_of(above))[1]
+    """``of`` has the columns of the table that it reads: a rollup reads the end of a row as its
+    event time, and the bounds of a row as a struct."""
+    if table.reads is None:
+        return _of_gold(table, declared.silver[table.silver].types.keys(), EVENT_TIME)
+    above = declared.gold[table.reads]
+    bounds = tuple(columns_of(above))
+    found = _of_gold(table, {*above.types, above.name}, bounds[1])
+    if above.name in above.types:
+        return found
+
+    def each_bound(inputs: Iterable[Input]) -> tuple[Input, ...]:
+        return tuple(
+            replace(each, column=name)
+            for each in inputs
+            for name in (bounds if each.column == above.name else (each.column,))
+        )
+
+    of = {name: each_bound(inputs) for name, inputs in found.of.items()}
+    return Columns(of, each_bound(found.rows))
+
+
+def _of_gold(table: GoldTable, names: Collection[str], time: str) -> Columns:
     of: dict[str, tuple[Input, ...]] = {
         name: (Input(time, "TRANSFORMATION"),) for name in columns_of(table)
     }

@@ -95,7 +95,7 @@ def test_of_items(tmp_path: Path) -> None:
 
 
 def test_of_gold(declared: Pipeline) -> None:
-    found = of_gold(declared.gold["per_hour"], declared.silver["clean"])
+    found = of_gold(declared.gold["per_hour"], declared)
     assert found.of == {
         "window_start": (Input("_event_time", "TRANSFORMATION"),),
         "window_end": (Input("_event_time", "TRANSFORMATION"),),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from headgate.flow.gold.affected import AffectedResults
     from headgate.flow.gold.aggregator import Aggregator
+    from headgate.flow.gold.fold import GoldFold
     from headgate.flow.gold.pairs import Assignment
     from headgate.flow.gold.stage import GoldStage
     from headgate.lake.tables.table import TableOf
@@ -23,6 +24,8 @@ Declared = TypeVar("Declared")
 class FoldOperator(Operator[Declared]):
     """A fold whose results merge by key and bounds. One that merges them in another way, such as
     sessions, brings an aggregator and affected results of its own."""
+
+    rolls_up = True
 
     @abstractmethod
     def assignment(self, operator: Declared, declared: GoldTable) -> Assignment:
@@ -42,21 +45,24 @@ class FoldOperator(Operator[Declared]):
 
         return AffectedResults(declared, aggregator, assignment.end)
 
-    def stage(
-        self,
-        spark: SparkSession,
-        table: TableOf,
-        declared: GoldTable,
-        above: GoldTable | None = None,
-    ) -> GoldStage:
-        from headgate.flow.gold.fold import GoldFold
+    def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:
         from headgate.flow.gold.fold_stage import FoldStage
-        from headgate.flow.gold.pairs import Pairs
+
+        return FoldStage(table, self._fold(spark, declared))
+
+    def rollup_stage(
+        self, spark: SparkSession, table: TableOf, declared: GoldTable, above: GoldTable
+    ) -> GoldStage:
         from headgate.flow.gold.rollup.stage import RollupStage
+
+        return RollupStage(table, self._fold(spark, declared), above)
+
+    def _fold(self, spark: SparkSession, declared: GoldTable) -> GoldFold:
+        from headgate.flow.gold.fold import GoldFold
+        from headgate.flow.gold.pairs import Pairs
 
         assignment = self.assignment(declared.operator, declared)
         aggregator = self.aggregator(declared, assignment)
         affected = self.affected(declared, assignment, aggregator)
         pairs = Pairs(declared, assignment)
-        fold = GoldFold(spark, declared, pairs, assignment, aggregator, affected)
-        return FoldStage(table, fold) if above is None else RollupStage(table, fold, above)
+        return GoldFold(spark, declared, pairs, assignment, aggregator, affected)
