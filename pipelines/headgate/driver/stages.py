@@ -243,7 +243,7 @@ class Stages:
         n = gold.gold.refresh().n
         for place in gold.places:
             place.table.refresh()
-        asked = operations.of(place.table for place in gold.places).asked
+        asked = _open_operations(gold, operations).asked
         if n >= upto and not asked:
             return step(most_steps)
         if most_steps is not None and not asked and not schedule.is_due:
@@ -267,9 +267,7 @@ class Stages:
         gold.gold.gate = gate
         if gate is not None and not gate.is_due(upto):
             return False
-        its_own = operations.of(place.table for place in gold.places)
-        if _is_rollup(gold):
-            its_own = its_own.up_to(gold.upstream.state.operation)
+        its_own = _open_operations(gold, operations)
         if gate is not None and self._waits_for_rejection(gate, its_own):
             return False
         watermarks = operations.watermarks
@@ -327,3 +325,10 @@ class Stages:
 
 def _is_rollup(gold: GoldStage) -> bool:
     return kind_of(gold.upstream.name) == GOLD
+
+
+def _open_operations(gold: GoldStage, operations: Operations) -> Operations:
+    """The operations that the tables of a stage have not carried out. A rollup follows only those
+    that the table which it reads has carried out."""
+    found = operations.of(place.table for place in gold.places)
+    return found.up_to(gold.upstream.state.operation) if _is_rollup(gold) else found
