@@ -133,7 +133,14 @@ def test_the_shipped_dags(found: Mapping[str, Found]) -> None:
     assert shipped["errors"] == {}
     assert set(shipped["dags"]) == SHARED | {
         f"{pipeline}__{what}"
-        for pipeline in ("auctions", "auctions_kafka", "checkout", "checkout_kafka", "clicks")
+        for pipeline in (
+            "auctions",
+            "auctions_kafka",
+            "checkout",
+            "checkout_kafka",
+            "clicks",
+            "revenue",
+        )
         for what in ("stream", "control", "gold")
     } | {"auctions__bids_per_minute_by_hour"}
     assert shipped["dags"]["auctions__stream"] == ["preflight", "report", "supervise"]

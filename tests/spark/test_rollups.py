@@ -18,16 +18,22 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.task import RebuildRequest
+from headgate.errors import UsageError
+from headgate.flow.gates import documents
 from headgate.history.backfill.selection import EventTimeRange
 from headgate.history.recompute.computing import recompute
 from headgate.history.recompute.plan import WHOLE
 from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
+from headgate.insight.status.held_versions import rejectable
 from tests.support.backfilled import backfill, publish, unequal
 from tests.support.engine import Engine
 from tests.support.failing import catch_up_despite, failing
 from tests.support.landing import Landing, split
+from tests.support.readings import NOON
+from tests.support.suite_project import SuiteProject
 from tests.support.tables import Row, read, state
+from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
 
@@ -362,3 +368,83 @@ def check_rebuilds(engine: Engine) -> None:
     check(engine)
     assert sum(row["total"] for row in read(engine.root, "gold/weeks")) > total
     assert recomputed(engine, *ROLLUPS, "everything")
+
+
+GATED = """
+silver:
+  clean: {from: raw}
+gold:
+  per_minute:
+    from: clean
+    window: {tumbling: 1 minute}
+    measures: {events: count(*), total: sum(level)}
+    allowed_lateness: 0 s
+  per_hour:
+    from: per_minute
+    window: {tumbling: 1 hour}
+    measures: {rows: count(*), total: sum(total)}
+    allowed_lateness: 0 s
+    expectations: per_hour
+publish:
+  hours: {from: gold.per_hour, when: update, jsonl: {path: "HOURS"}}
+"""
+SANE = "expectations: [{id: sane, expect: total < 100}]\n"
+
+
+def test_a_gate_of_a_rollup_and_a_topic(spark: SparkSession, tmp_path: Path) -> None:
+    """While the gate holds a version, the table that is read goes on, also through a replay."""
+    hours = tmp_path / "hours.jsonl"
+    with toys():
+        project = SuiteProject(tmp_path, spark, GATED.replace("HOURS", str(hours)), "per_hour")
+        project.write_rules(SANE)
+
+        def deliver(*levels: int, minute: int) -> None:
+            at = NOON + timedelta(minutes=minute)
+            ids = range(len(levels))
+            project.land(
+                {"id": f"{minute}-{n}-{level}", "site": "a", "level": level, "at": at.isoformat()}
+                for n, level in zip(ids, levels, strict=True)
+            )
+
+        def total() -> int:
+            return sum(row["total"] for row in project.read("gold/per_hour"))
+
+        engine = project.engine()
+        for minute in (0, 1, 2):
+            deliver(10, minute=minute)
+            engine.run_all()
+        assert total() == 20
+        deliver(500, minute=3)
+        deliver(10, 10, minute=4)
+        engine.run_all()
+        assert total() == 20, "a minute with 500 is final, and the hour is held"
+        held = documents.hold_reason(engine.layout, "per_hour")
+        assert held is not None
+        deliver(7, minute=1)  # late
+        engine.run_all()
+        engine.operate("late_replay", table="per_minute", **EVERYTHING)
+        engine.catch_up()
+        minutes = {row["window_start"]: row for row in project.read("gold/per_minute")}
+        assert minutes[NOON + timedelta(minutes=1)]["total"] == 17
+        assert total() == 20
+
+        given = held.release("anna@host", "a real outlier", engine.clock())
+        documents.release(engine.layout, "per_hour", given)
+        engine.catch_up()
+        held = documents.hold_reason(engine.layout, "per_hour")
+        assert held is not None and held.is_of_operation, "the replay is held, too"
+        assert total() == 530
+        with pytest.raises(UsageError, match=r"gold.per_minute has carried out"):
+            rejectable(engine.pipeline, engine.layout, held)
+        given = held.release("anna@host", "still an outlier", engine.clock())
+        documents.release(engine.layout, "per_hour", given)
+        engine = project.engine()
+        engine.catch_up()
+        assert total() == 537
+        assert revisions(engine, "per_minute") == {0, 1}
+        assert balance(engine.layout, engine.pipeline).balanced
+        for stage in engine.runtime.publications:
+            while not stage.catch_up(engine.clock()):
+                pass
+        *_, last = map(json.loads, hours.read_text().splitlines())
+        assert last["value"]["total"] == 537

@@ -42,6 +42,7 @@ def build_gold_tables(
         ready = [n for n in left if left[n].text("from") not in left]
         if not ready:
             _report_circle(left, report)
+            known |= {name: Partial() for name in left}
             ready = [*left]
         for name in ready:
             section = left.pop(name)
