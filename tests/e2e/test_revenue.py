@@ -27,7 +27,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 def lines() -> Iterator[tuple[datetime, dict[str, Any]]]:
     """The lines of the valid orders, each once."""
-    orders = {}
+    orders: dict[str, dict[str, Any]] = {}
     for file in sorted((CLONE / "pipelines/examples/revenue/orders").iterdir()):
         for line in file.read_text("utf-8").splitlines():
             order = json.loads(line, parse_float=Decimal)

@@ -432,7 +432,8 @@ def test_a_gate_of_a_rollup_and_a_topic(spark: SparkSession, tmp_path: Path) -> 
         documents.release(engine.layout, "per_hour", given)
         engine.catch_up()
         held = documents.hold_reason(engine.layout, "per_hour")
-        assert held is not None and held.is_of_operation, "the replay is held, too"
+        assert held is not None
+        assert held.is_of_operation, "the replay is held, too"
         assert total() == 530
         with pytest.raises(UsageError, match=r"gold.per_minute has carried out"):
             rejectable(engine.pipeline, engine.layout, held)

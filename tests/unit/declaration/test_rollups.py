@@ -117,4 +117,4 @@ def test_late_rows_of_a_rollup_cannot_be_published(read: Read) -> None:
     text = f"{BASE}publish:\n  p: {{from: late.days, {sink}}}\n"
     with pytest.raises(DeclarationError, match="there is no gold table 'days'"):
         read(text)
-    assert read(text.replace("late.days", "gold.days"))
+    assert read(text.replace("late.days", "gold.days")).publish["p"].table == "days"
