@@ -36,7 +36,7 @@ MEANING_VERSION = 1
 # source has a list of its own.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
     Record: ("ignores_tombstones",),
-    GoldTable: ("salt", "step", "kind", "operator", "suite", "late"),
+    GoldTable: ("salt", "step", "kind", "operator", "suite", "late", "reads"),
     SilverTable: ("suite", "explode"),
     Source: ("kind", "reads", "is_only", "expect_input_every", "expect_event_time_within"),
 }
@@ -84,7 +84,7 @@ def table_digests(meant: Meaning) -> dict[str, str]:
         if "expectations" in table:
             digests[REJECTED.path(name)] = digests[SILVER.path(name)]
     for name, table in meant["gold"].items():
-        reads = table["reads"]
+        reads = table.get("reads")
         above = digests[GOLD.path(reads) if reads else SILVER.path(table["silver"])]
         digests[GOLD.path(name)] = digest({"above": above, "gold": table})
         if not reads:
@@ -112,6 +112,7 @@ def _plain(value: Any) -> Any:
         fields[value.kind] = _fields(value.reads, connector_of(value).not_meant)
     if isinstance(value, GoldTable):
         fields |= _plain(operator_of(value).meaning(value.operator))
+        fields |= {"reads": value.reads} if value.reads else {}
     if isinstance(value, SilverTable):
         fields |= _optional(value)
     for name in _expressions(value):

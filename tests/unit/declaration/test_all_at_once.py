@@ -67,7 +67,7 @@ silver:
   5 clean: {from: orders, where: quanity > 0} # is not a name; unknown column 'quanity'
 gold:
   sales:
-    from: cleen # no silver table
+    from: cleen # no silver or gold table
     window: {session: 10 parsecs} # unit of time
     where: customer > '5' # compares a bigint
     by: [custmer] # no column 'custmer'

@@ -127,7 +127,7 @@ NAMES = [
           "a column of every gold table"),
     Wrong("mean:", "final:", 35, "gold.sales.columns.final", None, "a column of every gold table"),
     Wrong("from: orders", "from: order", 21, "silver.clean.from", "orders", "no source 'order'"),
-    Wrong("from: clean", "from: cleen", 28, "gold.sales.from", "clean", "no silver table"),
+    Wrong("from: clean", "from: cleen", 28, "gold.sales.from", "clean", "no silver or gold table"),
     Wrong(NOTE, "reason: note", 23, "silver.clean.columns.reason", None, "late side tables"),
 ]  # fmt: skip
 

@@ -91,7 +91,7 @@ _FROM = Key(
     "reads the final rows. A row belongs to the window that contains the last moment of the row's "
     "own window: the hour that ends at midnight belongs to the day that ends then. A late replay "
     "or a backfill that corrects rows of `hours` corrects this table, too. Expressions can use the "
-    "keys, measures and columns of `hours`, and the window of its row: `hours.window_start`.",
+    "keys, measures and columns of `hours`, and the struct `hours`, which has a row's window.",
     required=True,
 )
 _COMMON = (

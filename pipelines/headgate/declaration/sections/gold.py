@@ -39,7 +39,7 @@ def build_gold_tables(
     known = partial({**scopes}, missing=isinstance(scopes, Partial))
     left = dict(sections)
     while left:
-        ready = [n for n in left if left[n].text("from") not in left]
+        ready = [n for n in left if (above := left[n].text("from")) not in left or above in scopes]
         if not ready:
             _report_circle(left, report)
             known |= {name: Partial() for name in left}
@@ -59,8 +59,8 @@ def build_gold_tables(
 def _report_circle(sections: Mapping[str, Section], report: ProblemReport) -> None:
     for name, section in sections.items():
         if (at := section.get("from")) is not None:
-            message = "is the table itself" if at.text == name else "is in a circle of tables"
-            report.at(at, f"{at.text!r} {message} that read each other")
+            circle = "is in a circle of tables that read each other"
+            report.at(at, f"{at.text!r} {'is the table itself' if at.text == name else circle}")
 
 
 def _names_of(section: Section) -> set[str]:

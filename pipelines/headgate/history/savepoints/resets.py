@@ -384,7 +384,7 @@ def undeclared_targets(undeclared: Iterable[str], reset: Collection[str]) -> dic
     kinds = {kind_of(path) for path in reset}
     if BRONZE in kinds:
         return {path: ResetTarget(keep=True) for path in undeclared}
-    if kinds.isdisjoint((SILVER, GOLD)):
+    if SILVER not in kinds:
         return {}
     below = (path for path in undeclared if kind_of(path) in (GOLD, LATE))
     return {path: ResetTarget(keep=True) for path in below}
