@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.declaration.names import TIMES
 from headgate.driver.errors import DefinitionChangedError
 from headgate.flow.gold.operators import calendar
 from headgate.flow.gold.operators.calendar.assigning import assignment
@@ -271,7 +272,7 @@ def spark_windows(
 ) -> Mapping[int, tuple[int, int]]:
     known = pa.array(times, pa.timestamp("us", "UTC"))
     rows = spark.createDataFrame(pa.table({"_event_time": known}))
-    assigned = assignment(boundaries(unit, zone), timedelta(0)).assign(rows)
+    assigned = assignment(boundaries(unit, zone), timedelta(0), TIMES["event"]).assign(rows)
     columns = ("_event_time", "window_start", "window_end")
     found = assigned.select(*map(F.unix_micros, columns)).collect()
     return {time: (start, end) for time, start, end in found}

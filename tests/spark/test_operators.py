@@ -12,7 +12,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import OPERATORS, begin_of, columns_of, operator_of
+from headgate.declaration.contracts.operator import (
+    OPERATORS,
+    columns_of,
+    identity_columns,
+    operator_of,
+)
 from headgate.flow.gold.operators.fold_operator import FoldOperator
 from headgate.flow.gold.pairs import Assignment
 from headgate.lake.tables.frames import micros, struct_type
@@ -44,7 +49,9 @@ def assignment(case: Case) -> Assignment:
 def silver(spark: SparkSession, times: list[datetime]) -> DataFrame:
     number = pa.array(range(len(times)), pa.int64())
     time = pa.array(times, pa.timestamp("us", "UTC"))
-    return spark.createDataFrame(pa.table({"_offset": number, "_event_time": time}))
+    zeros = pa.array([0] * len(times), pa.int32())
+    columns = {"_partition": zeros, "_offset": number, "_item": zeros}
+    return spark.createDataFrame(pa.table({**columns, "_event_time": time, "_arrived": time}))
 
 
 def pairs(rows: DataFrame, case: Case) -> list[dict[str, Any]]:
@@ -81,8 +88,8 @@ def test_each_row_is_in_as_many_pairs_as_it_says(spark: SparkSession, case: Case
     gold = table(case.keys)
     most = operator_of(gold).pairs_per_row(gold.operator)
     found = pairs(silver(spark, TIMES), case)
-    begins = {(pair["_offset"], *(pair[name] for name in begin_of(gold))) for pair in found}
-    assert len(begins) == len(found)
+    identity = ("_offset", *identity_columns(gold))
+    assert len({tuple(pair[name] for name in identity) for pair in found}) == len(found)
     assert most is None or len(found) == most * len(TIMES)
 
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from headgate.declaration.names import Columns, silver_row
+from headgate.declaration.names import TIMES, Columns, TimeColumns, TimeKind, silver_row
 from headgate.declaration.suites.model import Suite
 from headgate.declaration.types import TIMESTAMP, DataType, Struct
 from headgate.machine.loopback import LOOPBACK
@@ -248,8 +248,9 @@ class GoldTable:
     each key; None for one part. ``step`` is the time from the begin of a step to that of the next
     one, or ``AUTO``; None for a step with every batch. A version that breaks a rule of ``suite``
     does not become visible. ``late`` says when late rows are replayed; None if they are replayed
-    only by hand. A table reads rows of ``silver``, or, as a *rollup*, the final rows of the gold
-    table ``reads``, which come from ``silver``."""
+    only by hand. ``time`` is the time by which rows are in windows. A table reads rows of
+    ``silver``, or, as a *rollup*, the final rows of the gold table ``reads``, which come from
+    ``silver``."""
 
     name: str
     silver: str
@@ -264,11 +265,17 @@ class GoldTable:
     step: Step | None = None
     suite: Suite | None = None
     late: LateSchedule | None = None
+    time: TimeKind = "event"
     reads: str | None = None
 
     @property
     def is_rollup(self) -> bool:
         return self.reads is not None
+
+    @property
+    def times(self) -> TimeColumns:
+        """The columns of silver for this time."""
+        return TIMES[self.time]
 
     @property
     def counter(self) -> str | None:

@@ -6,6 +6,8 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.types import (
@@ -72,6 +74,25 @@ SILVER_COLUMNS: Columns = {
     **SILVER_IDENTITY,
     "_clock": TIMESTAMP,
     "_event_time": TIMESTAMP,
+    "_arrival_clock": TIMESTAMP,
+    "_arrived": TIMESTAMP,
+}
+TimeKind = Literal["event", "arrival"]
+"""The times by which gold puts rows into windows."""
+
+
+@dataclass(frozen=True)
+class TimeColumns:
+    """The columns of silver for a kind of time: the ``time`` of a row, and ``clock``, the watermark
+    of this kind at which the row was read, if that is after its time."""
+
+    time: str
+    clock: str
+
+
+TIMES: Mapping[TimeKind, TimeColumns] = {
+    "event": TimeColumns("_event_time", "_clock"),
+    "arrival": TimeColumns("_arrived", "_arrival_clock"),
 }
 RESCUED = "_rescued"
 """The undeclared fields of a record, as JSON text, if ``unknown_fields`` is ``rescue``."""

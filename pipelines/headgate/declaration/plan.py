@@ -188,6 +188,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
             "within": format_duration(table.late.within),
         },
     }
+    has_lateness = kind.ends and kind.is_timed and table.time == "event"
     return {
         "table": GOLD.path(table.name),
         "from": table.reads or table.silver,
@@ -196,7 +197,8 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "by": _expressions(table.by),
         "measures": {measure.name: _measure(measure) for measure in table.measures},
         "columns": _expressions(table.columns),
-        "allowed_lateness": format_duration(table.allowed_lateness) if kind.ends else None,
+        "time": table.time,
+        "allowed_lateness": format_duration(table.allowed_lateness) if has_lateness else None,
         "salt": table.salt,
         "step": table.step and format_step(table.step),
         **suite_plan(table.suite),
@@ -321,6 +323,8 @@ def _expected_lines(source: Mapping[str, Any]) -> list[str]:
 def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
     label, operator = operator_of(table).summary(table.operator)
     ends, lateness = operator_of(table).ends, f"{gold['allowed_lateness']} allowed lateness"
+    lateness = lateness if gold["allowed_lateness"] else "nothing is late"
+    lateness = f"by arrival: {lateness}" if table.time == "arrival" else lateness
     lines = [f"  {label:<8} {operator}, {lateness if ends else 'never final'}"]
     alone = f"nothing: one row{' per window' if ends else ''}"
     lines.append(f"  by       {', '.join(gold['by']) or alone}")

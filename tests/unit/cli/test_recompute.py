@@ -107,6 +107,6 @@ def test_a_range_of_a_table_without_windows_is_refused_by_name(
     file.write_text(text.replace("    allowed_lateness: 0 seconds\n", ""))
     code, _, err = ask("ledger", *of_lake, "--recompute", "--from", "2 days")
     assert code == 2
-    assert "gold.per_minute has no windows" in err
+    assert "gold.per_minute has no windows of time" in err
     assert "--recompute --table gold.per_minute" in err
     assert "ranges" not in asked

@@ -30,7 +30,7 @@ def test_columns_of_nested_types_load(base: str, read: Read) -> None:
     types = {column.name: str(column.type) for column in pipeline.silver["clean"].schema}
     assert types["items"] == types["dear"] == str(parse_type(ITEMS))
     assert types["skus"] == "array<string>"
-    assert f"items        {parse_type(ITEMS)}" in describe(pipeline)
+    assert f"items           {parse_type(ITEMS)}" in describe(pipeline)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import respond
 from headgate.commands import pipeline_command
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import bounds_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import UsageError
@@ -235,7 +235,7 @@ def windows_of(layout: Layout, asked: BackfillScope) -> Mapping[str, tuple[int, 
     """The number of final windows in the range and of their rows, by table."""
     found = {}
     for name in asked.tables:
-        begin, end = [*columns_of(asked.deployed.gold[name])][:2]
+        begin, end = bounds_of(asked.deployed.gold[name])
         since = f"{end} > " if asked.by_end else f"{begin} >= "
         within = f"final AND {since}{_literal(asked.begin)}"
         if asked.end is not None:
@@ -250,7 +250,7 @@ def final_range(
     layout: Layout, asked: BackfillScope, name: str
 ) -> tuple[datetime, datetime] | None:
     """The time range of the final windows of a gold table; None if it has none."""
-    begin, end = [*columns_of(asked.deployed.gold[name])][:2]
+    begin, end = bounds_of(asked.deployed.gold[name])
     sql = f"SELECT min({begin}), max({end}) FROM gold.{name} WHERE final"
     ((first, last),) = select(asked.deployed, layout, sql)[1]
     return None if first is None else (first, last)

@@ -35,9 +35,10 @@ class Operator(ABC, Generic[Declared]):
     A gold table gives one of the ``keys`` of one operator: in its section ``window`` if the
     operator ``is_window``, otherwise in the table itself. Such a key may say that it ``replaces``
     other keys of the table. ``ends``: a result ends, and its row becomes final. ``end_varies``: its
-    rows decide when a result ends, so the end is a value of the row, as in a session. ``rolls_up``:
-    a table of this operator may read a gold table. ``limits`` is a sentence for the reference, or
-    empty.
+    rows decide when a result ends, so the end is a value of the row, as in a session.
+    ``is_timed``: results are ranges of time, and a watermark or a drain makes them final.
+    ``rolls_up``: a table of this operator may read a gold table. ``limits`` is a sentence for the
+    reference, or empty.
 
     A *fold* keeps the open results of a table as states in its open rows, and merges each batch
     into them. It extends ``FoldOperator`` (``flow.gold.operators.fold_operator``), which has the
@@ -49,6 +50,7 @@ class Operator(ABC, Generic[Declared]):
     is_window: ClassVar[bool] = False
     ends: ClassVar[bool] = True
     end_varies: ClassVar[bool] = False
+    is_timed: ClassVar[bool] = True
     rolls_up: ClassVar[bool] = False
     limits: ClassVar[str] = ""
 
@@ -68,9 +70,13 @@ class Operator(ABC, Generic[Declared]):
     def columns(self, operator: Declared) -> Columns:
         """The columns of a result, before the author's, and their types. Late pairs have them too.
 
-        The first is the begin of a result and distinguishes the results of one key; the second is
-        the end. Both are timestamps. Without columns, a key has one result, which never ends.
+        If results are ranges of time, the first is the begin and the second is the end, both
+        timestamps. Without columns, a key has one result, which never ends.
         """
+
+    def identity(self, operator: Declared) -> tuple[str, ...]:
+        """The columns that distinguish the results of one key; by default the first column."""
+        return tuple(self.columns(operator))[:1]
 
     @abstractmethod
     def pairs_per_row(self, operator: Declared) -> int | None:
@@ -135,17 +141,37 @@ def gold_columns(table: GoldTable) -> Columns:
     return {**columns_of(table), **table.types, **STATUS_COLUMNS}
 
 
+def identity_columns(table: GoldTable) -> tuple[str, ...]:
+    """The columns that distinguish the results of one key; empty if a key has one result."""
+    return operator_of(table).identity(table.operator)
+
+
+def bounds_of(table: GoldTable) -> tuple[str, ...]:
+    """The columns with the begin and the end of a result; empty if results are no ranges of
+    time."""
+    return tuple(columns_of(table))[:2] if operator_of(table).is_timed else ()
+
+
 def begin_of(table: GoldTable) -> tuple[str, ...]:
-    """The column that distinguishes the results of one key; empty if a key has one result."""
-    return tuple(columns_of(table))[:1]
+    """The column with the begin of a result; empty if results are no ranges of time."""
+    return bounds_of(table)[:1]
+
+
+def shown_key(table: GoldTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns with which a row is shown to a person: those of its range of time, if it has one,
+    and those of its key."""
+    by = tuple(each.name for each in table.by)
+    if operator_of(table).is_timed:
+        return tuple(columns_of(table)), by
+    return (), (*identity_columns(table), *by)
 
 
 def key_of_gold(table: GoldTable) -> tuple[str, ...]:
     """The columns that identify a row of a gold table."""
-    return (*begin_of(table), *(each.name for each in table.by))
+    return (*identity_columns(table), *(each.name for each in table.by))
 
 
 def key_of(table: GoldTable) -> tuple[str, ...]:
-    """As ``key_of_gold``, with the other columns of a result that follow from its begin."""
-    columns = begin_of(table) if operator_of(table).end_varies else tuple(columns_of(table))
+    """As ``key_of_gold``, with the other columns of a result that follow from its identity."""
+    columns = identity_columns(table) if operator_of(table).end_varies else tuple(columns_of(table))
     return (*columns, *(each.name for each in table.by))

@@ -45,11 +45,12 @@ class Key:
     written as in a declaration. A duration may also be one of the ``choices``. A key of the
     ``deployment`` may hold ``${env:NAME}`` and ``${file:PATH}`` (a source's kind says which of them
     do not count in digests). A key that ``comes_next`` is known, and refused: ``today`` says what
-    to use instead. A key ``replaces`` other keys: if it is given, they are not required. Exactly
-    one of the keys ``one_of`` a section is given. The names in a table ``of_columns`` follow the
-    rule for fields, which allows letters of both cases. ``refused`` has the client properties that
-    options must not have, and why. A section with a ``short`` form may also be written as the value
-    of its child ``short``."""
+    to use instead. A key ``replaces`` other keys: if it is given, they are not required;
+    ``replaces_above`` are keys of the section around its own one. Exactly one of the keys
+    ``one_of`` a section is given. The names in a table ``of_columns`` follow the rule for fields,
+    which allows letters of both cases. ``refused`` has the client properties that options must not
+    have, and why. A section with a ``short`` form may also be written as the value of its child
+    ``short``."""
 
     name: str
     kind: KeyKind = "text"
@@ -67,11 +68,24 @@ class Key:
     comes_next: bool = False
     today: str = ""
     replaces: tuple[str, ...] = ()
+    replaces_above: tuple[str, ...] = ()
     short: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def child(self, name: str) -> Key | None:
         return next((key for key in self.children if key.name == name), None)
+
+    def replacing(self, name: str) -> tuple[tuple[str, ...], ...]:
+        """The paths, below this section, of the keys that replace one of its keys."""
+        built = [each for each in self.children if not each.comes_next]
+        own = ((each.name,) for each in built if name in each.replaces)
+        inner = (
+            (each.name, nested.name)
+            for each in built
+            for nested in each.children
+            if name in nested.replaces_above
+        )
+        return (*own, *inner)
 
 
 def comes_next(name: str, today: str = "", replaces: tuple[str, ...] = ()) -> Key:

@@ -197,6 +197,16 @@ _COMMON = (
 )
 
 
+_TIME = Key(
+    "time",
+    "choice",
+    "`arrival`: windows by the stored time at which records arrived, in place of their event time. "
+    "No row of the stream is late for them.",
+    choices=("arrival",),
+    replaces_above=("allowed_lateness", "late"),
+)
+
+
 def gold_key() -> Key:
     """The keys of a gold table. One key of one operator is given."""
     kinds = [OPERATORS[name] for name in OPERATORS.names()]
@@ -205,11 +215,12 @@ def gold_key() -> Key:
     window = Key(
         "window",
         "section",
-        "Event-time windows: the start is inclusive, the end is exclusive. Give exactly one of "
-        "these keys.",
+        "Event-time windows, or windows of another `time`: the start is inclusive, the end is "
+        "exclusive. Give exactly one of the keys "
+        + f"{', '.join(f'`{key.name}`' for key in windows)}.",
         required=not others,
         one_of=tuple(key.name for key in windows),
-        children=(*windows,),
+        children=(*windows, _TIME),
     )
     return Key(
         "TABLE",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -103,8 +103,8 @@ class Checker:
                 given.add(child.name)
             wrong = Field(where, entry.line, None)
             fields[child.name] = self.check(entry.node, child, where, entry.line) or wrong
-        instead = {n: name for name in fields if (k := key.child(name)) for n in k.replaces}
-        for name in (each for each in fields if each in instead and each not in key.one_of):
+        instead = _replaced(key, fields)
+        for name in (each for each in fields if instead.get(each) and each not in key.one_of):
             at = fields[name]
             self._report.add(at.line, at.path, f"has no meaning with {instead[name]!r}; remove it")
         for name in self._missing(key, fields, {*replaced, *instead}, path, line):
@@ -205,6 +205,22 @@ class Checker:
     def _may_be_missing(self, key: Key, path: str) -> bool:
         in_sink = path.startswith("publish.") and key.kind in _TEXTS
         return in_sink and not self._needs_secrets
+
+
+def _replaced(key: Key, fields: Mapping[str, Field]) -> dict[str, str]:
+    """The keys of a section that given ones replace, with the path of the one that does. The path
+    is empty if its value is wrong, which is reported."""
+    found: dict[str, str] = {}
+    for child in key.children:
+        if (at := fields.get(child.name)) is None:
+            continue
+        found |= dict.fromkeys(child.replaces, child.name)
+        inner = at.value if isinstance(at.value, dict) else {}
+        for nested in child.children:
+            if (given := inner.get(nested.name)) is not None:
+                path = "" if given.value is None else f"{child.name}.{nested.name}"
+                found |= dict.fromkeys(nested.replaces_above, path)
+    return found
 
 
 def _join(path: str, name: str) -> str:

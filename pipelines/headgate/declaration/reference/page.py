@@ -199,8 +199,7 @@ def _amount(key: Key, amount: int | timedelta) -> str:
 
 def _default(key: Key, section: Key) -> str:
     if key.required:
-        built = (each for each in section.children if not each.comes_next)
-        instead = [f"`{each.name}`" for each in built if key.name in each.replaces]
+        instead = [f"`{'.'.join(path)}`" for path in section.replacing(key.name)]
         return f"required without {' or '.join(instead)}" if instead else "required"
     if key.name in section.one_of:
         return f"or {' or '.join(f'`{name}`' for name in section.one_of if name != key.name)}"

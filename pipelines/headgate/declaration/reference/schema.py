@@ -130,20 +130,23 @@ def _section(key: Key) -> dict[str, Any]:
         "properties": {child.name: _schema(child) for child in children},
         "additionalProperties": False,
     }
-    replaced = {name for child in children for name in child.replaces}
-    required = [child.name for child in children if child.required and child.name not in replaced]
+    needed = {child.name: key.replacing(child.name) for child in children if child.required}
+    required = [name for name, paths in needed.items() if not paths]
     if required:
         schema["required"] = required
-    either = [
-        [child.name, *(each.name for each in children if child.name in each.replaces)]
-        for child in children
-        if child.required and child.name in replaced
-    ]
+    either = [[(name,), *paths] for name, paths in needed.items() if paths]
     if either:
-        schema["allOf"] = [{"anyOf": [{"required": [n]} for n in names]} for names in either]
+        schema["allOf"] = [{"anyOf": [_given(path) for path in paths]} for paths in either]
     if key.one_of:
         schema["oneOf"] = [{"required": [name]} for name in key.one_of]
     return schema
+
+
+def _given(path: tuple[str, ...]) -> dict[str, Any]:
+    """That a section has a key, or one of its sections has."""
+    first, *rest = path
+    inner = {"properties": {first: _given(tuple(rest))}} if rest else {}
+    return {"required": [first], **inner}
 
 
 def _options(key: Key) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from headgate.declaration.expressions.expression import parse_column, parse_scal
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
-from headgate.declaration.names import LATE_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS
+from headgate.declaration.names import LATE_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS, TimeKind
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import (
     Field,
@@ -130,8 +130,14 @@ def _build(
         columns=computed,
         suite=suite,
         late=built(LateSchedule, section.section("late")),
+        time=_time(section),
         **section.values("allowed_lateness", "salt", "step"),
     )
+
+
+def _time(section: Section) -> TimeKind:
+    window = section.section("window")
+    return "arrival" if window is not None and window.get("time") else "event"
 
 
 def _operator(section: Section, scope: Scope, report: ProblemReport) -> tuple[str, Any] | None:
@@ -162,6 +168,14 @@ def _check_rollup(
         report.at(at, f"{above.name!r} is a gold table, and such a table reads silver")
     if not operator_of(above).ends:
         report.at(at, f"no row of {above.name!r} is ever final, so no table can read it")
+    if not operator_of(above).is_timed or above.time != "event":
+        kind = "by arrival" if operator_of(above).is_timed else "of rows"
+        message = f"{above.name!r} has windows {kind}, and only those of event time can be read"
+        report.at(at, f"{message}; read the silver table {above.silver!r}")
+    window = section.section("window")
+    if window is not None and (time := window.get("time")) is not None:
+        message = f"the rows of {above.name!r} have the time of their windows, and no arrival"
+        report.at(time, f"{message}; remove it")
     if (late := section.get("late")) is not None:
         message = f"a table that reads gold has no late rows; write it in {above.name!r}"
         report.at(late, f"{message}, whose corrections reach this table")

@@ -31,8 +31,10 @@ def record_type(record: Record) -> Struct:
 def bronze_type(source: Source) -> StructType:
     """The row type of bronze, which has every record ever read, in log order within its partition.
 
-    ``clock``: the watermark at arrival, if it is after the record's own time; ``duplicate``: an
-    earlier record has its id; ``reason``: why it goes to quarantine, null for a valid record;
+    ``clock``: the watermark at arrival, if it is after the record's own time; ``arrived``: when the
+    record arrived, if that is not ``seen_at``; ``arrival_clock``: the arrival watermark at which it
+    was read, if it is after its arrival (``arrivals.py``); ``duplicate``: an earlier record has its
+    id; ``reason``: why it goes to quarantine, null for a valid record;
     ``reason_column``: the column of a wrong type; ``reason_detail``: the expected form and the
     value; ``record``: the declared fields; ``rescued``: a JSON object of undeclared fields, if the
     declaration requests it.
@@ -50,6 +52,8 @@ def bronze_type(source: Source) -> StructType:
             "event_id": STRING,
             "event_time": TIMESTAMP,
             "clock": TIMESTAMP,
+            "arrived": TIMESTAMP,
+            "arrival_clock": TIMESTAMP,
             "duplicate": BOOLEAN,
             "record": record_type(source.record),
             **dict.fromkeys(("reason", "reason_column", "reason_detail", "rescued"), STRING),
@@ -71,8 +75,8 @@ class RowShape:
     columns: tuple[str, ...]
 
     def stamped(self, decoded: pa.Table, stamps: pa.Table) -> pa.Table:
-        """Bronze's rows. ``stamps`` has the columns of ``STAMPS``; ``row`` is a row of
-        ``decoded``."""
+        """Bronze's rows. ``stamps`` has the columns of ``STAMPS`` and ``ARRIVAL_STAMPS``; ``row``
+        is a row of ``decoded``."""
         rows = stamps.column("row").to_numpy()
 
         def spread(name: str) -> pa.Array:  # null for all other rows
@@ -85,7 +89,9 @@ class RowShape:
             refused = pc.and_(pc.fill_null(spread("differing"), False), pc.is_null(reason))
             reason = pc.if_else(refused, Reason.DIFFERING_DUPLICATE.value, reason)
         duplicate = pc.fill_null(spread("duplicate"), False)
-        own = {"clock": spread("clock"), "duplicate": duplicate, "reason": reason}
+        stamped = ("clock", "arrived", "arrival_clock")
+        own = {name: spread(name) for name in stamped if name in self.columns}
+        own |= {"duplicate": duplicate, "reason": reason}
         return pa.table({n: own[n] if n in own else decoded.column(n) for n in self.columns})
 
 

@@ -16,18 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.declaration.model import Record
+from headgate.flow.bronze.clocks import NEVER, Micros, clocks_of, watermark_of
 from headgate.flow.bronze.decoding.event_times import are_future
 from headgate.flow.bronze.dedup_index import DedupIndex, DuplicateFlags, id_hashes
 from headgate.flow.bronze.id_index import Flags
-
-Micros = npt.NDArray[np.int64]
-NEVER = np.iinfo(np.int64).min
 
 SEQUENCER_INPUT = pa.schema(
     [
         ("partition", pa.int32()),
         ("offset", pa.int64()),
         ("time", pa.int64()),
+        ("seen", pa.int64()),
         ("hash_a", pa.int64()),
         ("hash_b", pa.int64()),
         ("content", pa.int64()),
@@ -36,7 +35,8 @@ SEQUENCER_INPUT = pa.schema(
     ]
 )
 """The input of ``sequence`` (computed by ``sequencer_input``). ``time`` is the event time in
-microseconds, null if there is none or it is in the future; the hashes are null without an id;
+microseconds, null if there is none or it is in the future; ``seen`` is ``seen_at`` in
+microseconds; the hashes are null without an id;
 ``conforms`` says whether the record is valid, regardless of other records; ``size`` is the number
 of bytes of its value, null without a value."""
 
@@ -79,16 +79,13 @@ def sequence(
     """
     partition = ordered.column("partition").to_numpy()
     time = ordered.column("time").fill_null(NEVER).to_numpy()
-    before, after = _clocks(partition, time, clocks, watermark)
+    before, after = clocks_of(partition, time, clocks, watermark)
     found = dedup_index.find(ordered) if dedup_index else _none(len(time))
     stamps = _stamps(time, before, found.duplicate, found.differing)
-    waited_for = [after.get(str(number)) for number in partitions]
-    known = [clock for clock in waited_for if clock is not None]
-    lowest = min(known) if known and len(known) == len(waited_for) else None
     return Sequenced(
         stamps,
         after,
-        _later(watermark, lowest),
+        watermark_of(after, partitions, watermark),
         int(found.duplicate.sum()),
         int(found.differing.sum()),
         found.corrected,
@@ -132,28 +129,6 @@ def _stamps(time: Micros, before: Micros, duplicate: Flags, differing: Flags) ->
     return pa.table(columns, schema=STAMPS)
 
 
-def _clocks(
-    partition: npt.NDArray[np.int32], time: Micros, clocks: Mapping[str, int], watermark: int | None
-) -> tuple[Micros, dict[str, int]]:
-    """Each record's watermark at arrival, and the partitions' watermarks after the batch."""
-    before = np.full(len(time), NEVER, np.int64)
-    after = dict(clocks)
-    for number in np.unique(partition):
-        here = np.flatnonzero(partition == number)
-        start = clocks.get(str(number), NEVER)
-        running = np.maximum.accumulate(np.concatenate([[start], time[here]]))
-        before[here] = running[:-1] if watermark is None else np.maximum(running[:-1], watermark)
-        if running[-1] != NEVER:
-            after[str(number)] = int(running[-1])
-    return before, after
-
-
-def _later(watermark: int | None, lowest: int | None) -> int | None:
-    """The watermark never falls."""
-    known = [c for c in (watermark, lowest) if c is not None]
-    return max(known, default=None)
-
-
 def _none(rows: int) -> DuplicateFlags:
     return DuplicateFlags(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))
 
@@ -171,6 +146,7 @@ def sequencer_input(decoded: pa.Table, record: Record) -> pa.Table:
         "partition": decoded.column("partition"),
         "offset": decoded.column("offset"),
         "time": pc.if_else(is_future, None, time).cast(pa.int64()),
+        "seen": decoded.column("seen_at").cast(pa.int64()),
         "hash_a": hashed.column("hash_a") if record.event_id else none,
         "hash_b": hashed.column("hash_b") if record.event_id else none,
         "content": hashed.column("content"),
@@ -184,9 +160,11 @@ def in_log_order(parts: Sequence[pa.Table]) -> tuple[pa.Table, npt.NDArray[np.in
     """The rows of some tables, sorted by partition and offset, and for each of them its index among
     the given rows."""
     rows = pa.concat_tables([SEQUENCER_INPUT.empty_table(), *parts]).combine_chunks()
-    # A record without a position is a defect of the source. The batch fails as a whole.
-    if lost := rows.column("offset").null_count:
-        raise AssertionError(f"{lost} records have no offset")
+    # A record without a position or an arrival is a defect of the source. The batch fails as a
+    # whole.
+    for name in ("offset", "seen"):
+        if lost := rows.column(name).null_count:
+            raise AssertionError(f"{lost} records have no {name}")
     partition, offset = (rows.column(name).to_numpy() for name in ("partition", "offset"))
     step, along = np.diff(partition), np.diff(offset)
     # Rows read from files are usually sorted. This check costs a hundredth of a sort.

@@ -16,6 +16,7 @@ from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import Source
 from headgate.failpoints import failpoint
+from headgate.flow.bronze.arrivals import arrivals, arrivals_of_copies, arrivals_of_history
 from headgate.flow.bronze.batches import (
     IN_DRIVER,
     DecodedBatch,
@@ -95,6 +96,12 @@ class BronzeStage:
             reached.partitions,
             self._open_dedup_index(payload),
         )
+        arrived = arrivals(
+            decoded.ordered,
+            payload.arrival_clocks,
+            payload.arrival_watermark,
+            reached.partitions,
+        )
         payload = replace(
             payload,
             offsets=dict(reached.offsets),
@@ -102,12 +109,15 @@ class BronzeStage:
             gaps=(*payload.gaps, *reached.gaps),
             clocks=dict(sequenced.clocks),
             watermark=sequenced.watermark,
+            arrival_clocks=dict(arrived.clocks),
+            arrival_watermark=arrived.watermark,
         )
         counts, changed = self._counts(decoded, sequenced), len(decoded.ordered) > 0
         state = held.advanced_to(held.n + 1, now, payload).counting(counts, changed=changed)
         if changed and reached.arrived is not None:
             state = replace(state, payload=replace(payload, arrived=commit_time(reached.arrived)))
-        return self._written(state, decoded, sequenced, batch.verify)
+        stamps = arrived.added_to(sequenced.stamps)
+        return self._written(state, decoded, stamps, batch.verify)
 
     def load(self, load: Load, batch: SourceBatch, now: datetime) -> State:
         """Commit records of a load as the next batch. The load then continues at the end of the
@@ -122,17 +132,19 @@ class BronzeStage:
         counts = {**self._counts(decoded, sequenced), "loaded": rows}
         # ``changed_at`` stays the same: it is the time of the source's last record.
         state = held.advanced_to(load.n, now, payload.with_load(load)).counting(counts)
-        return self._written(state, decoded, sequenced, batch.verify)
+        arrived = arrivals_of_history(decoded.ordered, payload.arrival_watermark)
+        stamps = arrived.added_to(sequenced.stamps)
+        return self._written(state, decoded, stamps, batch.verify)
 
     def _written(
         self,
         state: State,
         batch: DecodedBatch,
-        sequenced: Sequenced,
+        stamps: pa.Table,
         verify: Callable[[], None],
     ) -> State:
         storage, folder = self.table.storage, attempt_folder(state)
-        files = batch.write(storage, folder, self._row_shape, sequenced.stamps)
+        files = batch.write(storage, folder, self._row_shape, stamps)
         verify()
         return self._commit(state, files, batch.ordered)
 
@@ -161,7 +173,7 @@ class BronzeStage:
         counts = {**self._counts(batch, sequenced), "replayed": len(batch.ordered)}
         # ``changed_at`` stays the same: it is the time of the source's last record.
         state = held.advanced_to(held.n + 1, now, payload).counting(counts)
-        rows = batch.stamped(self._row_shape, sequenced.stamps)
+        rows = batch.stamped(self._row_shape, _stamps_of_copies(batch, sequenced, payload))
         moved = [copies.moved(each, held.total.get("replayed", 0)) for each in rows]
         path = f"{attempt_folder(state)}/part-0.parquet"
         files = write_rows(self.table.storage, path, moved)
@@ -174,7 +186,8 @@ class BronzeStage:
         payload = BronzePayload.of(self.refresh())
         batch = InDriver(self._decoding, iter([copies.records()]))
         sequenced = self._sequenced_copies(batch.ordered, copies, payload)
-        (rows,) = batch.stamped(self._row_shape, sequenced.stamps)
+        stamps = _stamps_of_copies(batch, sequenced, payload)
+        (rows,) = batch.stamped(self._row_shape, stamps)
         yield self._spark.createDataFrame(rows)
 
     def _commit(self, state: State, files: Sequence[DataFile], ordered: pa.Table) -> State:
@@ -215,3 +228,10 @@ class BronzeStage:
         files = overlapping_files(handle, "event_time", spans)
         files = self._footers.of(handle.version(), files)
         return dedup_rows(self.table.storage, files, spans)
+
+
+def _stamps_of_copies(
+    batch: DecodedBatch, sequenced: Sequenced, payload: BronzePayload
+) -> pa.Table:
+    arrived = arrivals_of_copies(batch.ordered, payload.arrival_watermark)
+    return arrived.added_to(sequenced.stamps)

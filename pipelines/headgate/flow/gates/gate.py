@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import shown_key
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.expectations.validation import validate
 from headgate.declaration.kinds import GOLD, LATE, SILVER, name_of
@@ -299,5 +299,5 @@ def gate_of(
         silver, late = table(SILVER.path(declared.silver)), table(LATE.path(declared.name))
         sums = SilverSums(spark, declared, silver, late)
     gold = table(GOLD.path(declared.name))
-    key = tuple(columns_of(declared)), tuple(by.name for by in declared.by)
+    key = shown_key(declared)
     return TableGate(spark, layout, gold, declared.suite, sums, *key, is_visible=is_visible)

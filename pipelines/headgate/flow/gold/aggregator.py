@@ -158,6 +158,16 @@ def keys_of(table: GoldTable) -> list[Column]:
     return [F.expr(f"cast(({b.expression}) as {b.type})").alias(b.name) for b in table.by]
 
 
+def key_of_pair(table: GoldTable) -> Column:
+    """The key of a pair as a struct, which is never null."""
+    return F.struct(F.lit(0).alias("_"), *keys_of(table))
+
+
+def key_of_row(table: GoldTable) -> Column:
+    """As ``key_of_pair``, of a row of gold."""
+    return F.struct(F.lit(0).alias("_"), *(F.col(f"`{b.name}`") for b in table.by))
+
+
 def partials(measures: Sequence[Measure]) -> list[Column]:
     """The fields of the partial states of some pairs, and the number of these pairs."""
     fields = [

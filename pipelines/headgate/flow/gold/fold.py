@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.declaration.contracts.operator import begin_of
+from headgate.declaration.contracts.operator import identity_columns
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import SILVER_IDENTITY
 from headgate.flow.gold.affected import AffectedResults
@@ -28,7 +28,7 @@ class GoldFold:
 
     def included(self, silver: DataFrame, waiting: DataFrame) -> DataFrame:
         """The pairs of some rows of silver, except the late pairs ``waiting``."""
-        place = [*SILVER_IDENTITY, *begin_of(self.declared)]
+        place = [*SILVER_IDENTITY, *identity_columns(self.declared)]
         return self.pairs.assigned(silver).join(waiting.select(*place), place, "left_anti")
 
     def results(self, included: DataFrame, now: datetime, final_through: int | None) -> DataFrame:

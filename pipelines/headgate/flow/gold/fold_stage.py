@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import key_of, operator_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
-from headgate.declaration.names import REPLAYED
+from headgate.declaration.names import REPLAYED, TimeColumns
 from headgate.flow.gold.aggregator import batch_constants
 from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.late_replay import LATE_TIME, LateReplay, is_waiting
@@ -45,7 +45,9 @@ MOST = 100_000
 """At most this many rows that may be late are held in memory."""
 
 
-def late_candidates(silver: Table, files: Iterable[DataFile], slack: int) -> pa.Table | None:
+def late_candidates(
+    silver: Table, files: Iterable[DataFile], slack: int, times: TimeColumns
+) -> pa.Table | None:
     """The rows of some files that were behind the watermark at arrival by more than ``slack``
     microseconds (``Assignment``); None if there are more than ``MOST``. Unless a drain has closed
     results, no other row is late. Raises DamagedFileError."""
@@ -54,8 +56,8 @@ def late_candidates(silver: Table, files: Iterable[DataFile], slack: int) -> pa.
     found = [schema.empty_table()]
     for file in files:
         for batch in sound_batches(silver.storage, file, schema.names):
-            from_then = pc.add(batch.column("_event_time"), behind_by)
-            behind = batch.filter(pc.greater(batch.column("_clock"), from_then))
+            from_then = pc.add(batch.column(times.time), behind_by)
+            behind = batch.filter(pc.greater(batch.column(times.clock), from_then))
             found.append(pa.Table.from_batches([behind]).select(schema.names).cast(schema))
             if sum(map(len, found)) > MOST:
                 return None
@@ -84,7 +86,7 @@ class FoldStage:
             give_up=replay.unmark,
         )
         operator = operator_of(declared)
-        end = fold.assignment.end if operator.ends else None
+        end = fold.assignment.end if operator.ends and operator.is_timed else None
         gold = StageTable(
             *(self.gold, self._gold_rows.of, self._time_column, end),
             key=key_of(declared),
@@ -159,7 +161,7 @@ class FoldStage:
         they are compared with the rows of the files, with those of the late table, and, if the
         operator knows how many results a row belongs to, with the rows of silver."""
         last = group[-1].state
-        watermark = SilverPayload.of(last).watermark
+        watermark = SilverPayload.of(last).watermarks.of(self._declared.time)
         payload = replace(GoldPayload.of(held), watermark=watermark)
         state = held.advanced_to(last.n, now, payload)
         files, opened = files_after(group), open_rows(self.gold)
@@ -198,8 +200,8 @@ class FoldStage:
         state = late.advanced_to(group[-1].state.n, now)
         closed_through = GoldPayload.of(held).closed_through
         is_small = count <= FEW and closed_through is None
-        slack = self._assignment.slack
-        candidates = late_candidates(self.upstream, files, slack) if is_small else None
+        known = self._assignment.slack, self._assignment.times
+        candidates = late_candidates(self.upstream, files, *known) if is_small else None
         if candidates is not None:
             rows = self._late_rows(self._spark.createDataFrame(candidates), None).toArrow()
             staged = stage_arrow(self.late, state, rows, time_column=LATE_TIME)

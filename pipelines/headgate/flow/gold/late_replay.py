@@ -15,7 +15,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operation import Document
-from headgate.declaration.contracts.operator import begin_of, key_of, operator_of
+from headgate.declaration.contracts.operator import (
+    begin_of,
+    identity_columns,
+    key_of,
+    operator_of,
+)
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
 from headgate.flow.gold.correcting import Correction
@@ -129,7 +134,7 @@ class LateReplay:
         rows, is_meant = self._late_rows.of(files), self._is_meant(selection)
         columns = rows.columns
         if (corrected := self._corrected(rows.where(is_meant))) is not None:
-            place = [*SILVER_IDENTITY, *self._begin]
+            place = [*SILVER_IDENTITY, *identity_columns(self._fold.declared)]
             waits = self._fold.affected.pairs(rows.where(is_meant), corrected).select(*place)
             rows = rows.join(waits.withColumn("_is_corrected", F.lit(True)), place, "left")
             is_meant &= F.col("_is_corrected").isNull()
@@ -246,7 +251,7 @@ class LateReplay:
         noted = {
             number: each
             for number, each in payload.left_out.items()
-            if not selection.covers(each["first"], each["end"])
+            if not selection.covers(*self._event_times(each["first"], each["end"]))
         }
         for number, (first, end) in spans.items():
             before = noted.get(number, {"first": first, "end": end})
@@ -256,6 +261,11 @@ class LateReplay:
                 "end": max(end, before["end"]),
             }
         return replace(state, payload=replace(payload, left_out=noted))
+
+    def _event_times(self, first: int, end: int) -> Span:
+        """The event times [first, end) of the rows of results that lie in a range."""
+        ((begin, last),) = event_times_of(self._fold.declared, [(first, end - 1)])
+        return begin, last + 1
 
     def _results(self, pairs: DataFrame) -> DataFrame:
         return pairs.select(F.unix_micros(*self._begin), self._fold.assignment.end).distinct()
@@ -273,13 +283,20 @@ class LateReplay:
     def _defined(
         self, state: State, spans: Sequence[Span], affected: DataFrame | None = None
     ) -> DataFrame:
-        """The rows, and their states, that the definition gives for the event times ``spans``, of
+        """The rows, and their states, that the definition gives for the times ``spans``, of
         affected results or of all."""
-        silver = self._silver_rows.of(self._silver_files(state.n, spans))
-        waiting = self._late_within(spans).where(F.col(REPLAYED).isNull())
+        read = event_times_of(self._fold.declared, spans)
+        silver = self._silver_rows.of(self._silver_files(state.n, read))
+        waiting = self._late_within(read).where(F.col(REPLAYED).isNull())
         included = self._fold.included(silver, waiting)
         if affected is not None:
             included = self._fold.affected.pairs(included, affected)
         lateness = micros(self._fold.declared.allowed_lateness)
         final_through = GoldPayload.of(state).final_through(lateness)
         return self._fold.results(included, time_of(state.at), final_through)
+
+
+def event_times_of(declared: GoldTable, spans: Sequence[Span]) -> Sequence[Span]:
+    """The event times of the rows of results in some spans. Files have bounds of event times alone,
+    which say nothing about arrivals."""
+    return spans if declared.time == "event" else [EVERYTHING]

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable
+from headgate.declaration.names import TIMES, TimeColumns
 from headgate.lake.tables.frames import Projection, micros
 
 
@@ -25,8 +26,8 @@ class Assignment:
     allowed lateness reaches it. The others are expressions over a pair. A pair is late if the row's
     watermark at arrival is at or after ``late_from``. It is closed if a drain has made results up
     to ``closed_by`` final. No pair may be folded into a final result: ``late_from`` is at most
-    ``end`` plus the allowed lateness. ``late_from`` is later than the row's event time by more than
-    ``slack`` microseconds.
+    ``end`` plus the allowed lateness. ``late_from`` is later than the row's time by more than
+    ``slack`` microseconds. ``times`` are the columns of a row's time and watermark at arrival.
     """
 
     assign: Callable[[DataFrame], DataFrame]
@@ -34,16 +35,20 @@ class Assignment:
     late_from: Column
     closed_by: Column
     slack: int = 0
+    times: TimeColumns = TIMES["event"]
 
     @staticmethod
     def until(
-        assign: Callable[[DataFrame], DataFrame], end: Column, lateness: timedelta
+        assign: Callable[[DataFrame], DataFrame],
+        end: Column,
+        lateness: timedelta,
+        times: TimeColumns,
     ) -> Assignment:
         """A pair is late if the watermark at arrival is at or after the end of its result plus the
         allowed lateness."""
         slack = micros(lateness)
         late_from = end + F.lit(slack)
-        return Assignment(assign, end, late_from=late_from, closed_by=end, slack=slack)
+        return Assignment(assign, end, late_from=late_from, closed_by=end, slack=slack, times=times)
 
 
 class Pairs:
@@ -53,9 +58,10 @@ class Pairs:
     def __init__(self, table: GoldTable, assignment: Assignment) -> None:
         self._where = F.expr(table.where) if table.where else None
         self._assignment = assignment
-        clock = F.unix_micros("_clock")
-        # Most rows are in order, and their ``_clock`` is null. The watermark never makes them late.
-        self._late = F.when(F.col("_clock").isNotNull() & (clock >= assignment.late_from), "late")
+        met = assignment.times.clock
+        clock = F.unix_micros(met)
+        # Most rows are in order, and their ``met`` is null. The watermark never makes them late.
+        self._late = F.when(F.col(met).isNotNull() & (clock >= assignment.late_from), "late")
         self._lateness: dict[int | None, Projection] = {
             None: Projection("*", self._late.alias("_late"))
         }

@@ -16,7 +16,7 @@ from itertools import chain
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import begin_of, operator_of
+from headgate.declaration.contracts.operator import begin_of, identity_columns, operator_of
 from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
 from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.late_replay import LatePairSelection
@@ -63,7 +63,7 @@ def computed_rows(
     found = found.where(F.unix_micros(*begin_of(fold.declared)) >= meant.begin - reach)
     late = F.col("_late").isNotNull() | _closed(fold, batches, meant)
     folded = found.withColumn(REPLAYED, F.lit(None).cast("bigint"))
-    place = [*SILVER_IDENTITY, *begin_of(fold.declared)]
+    place = [*SILVER_IDENTITY, *identity_columns(fold.declared)]
     left_out = waiting.select(*place).withColumn("_waits", F.lit(True))
     folded = folded.join(left_out, place, "left")
     is_folded = ~late | (_replayed(fold, meant) & F.col("_waits").isNull())

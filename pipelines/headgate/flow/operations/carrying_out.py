@@ -127,8 +127,8 @@ class Operations:
 
     @property
     def watermarks(self) -> Watermarks:
-        """The batch ids after which operations take place, with the watermark at each."""
-        return {each.n: each.watermark for each in self.asked}
+        """The batch ids after which operations take place, with the watermarks at each."""
+        return {each.n: each.watermarks for each in self.asked}
 
     def stops(self, upto: int) -> tuple[int, ...]:
         """The batch ids at which the steps of a stage up to ``upto`` end. No step passes an

@@ -29,7 +29,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import begin_of, key_of_gold
+from headgate.declaration.contracts.operator import identity_columns, key_of_gold
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import GoldTable, Pipeline, Publication
 from headgate.declaration.names import SILVER_IDENTITY
@@ -84,7 +84,7 @@ def removed_messages(publication: Publication, gone: DataFrame, state: State) ->
 
 
 def late_messages(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
-    identity = [*SILVER_IDENTITY, *begin_of(table)]
+    identity = [*SILVER_IDENTITY, *identity_columns(table)]
     headers = {"reason": F.col("reason")}
     return _message(publication, F.col("_event_id"), _json(columns), identity, headers)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from headgate import exit_codes
-from headgate.declaration.contracts.operator import begin_of, key_of_gold
+from headgate.declaration.contracts.operator import identity_columns, key_of_gold
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline, Publication
@@ -122,7 +122,7 @@ def identity_of(pipeline: Pipeline, publication: Publication) -> tuple[str, ...]
         return ("partition", "offset", "table")
     table = pipeline.gold[publication.table]
     if publication.layer == "late":
-        return (*SILVER_IDENTITY, *begin_of(table))
+        return (*SILVER_IDENTITY, *identity_columns(table))
     return key_of_gold(table)
 
 

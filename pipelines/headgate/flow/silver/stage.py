@@ -197,7 +197,7 @@ class SilverStage:
         if held.n >= last.n:
             return None
         files = files_after(group, after=held.n)
-        payload = replace(SilverPayload.of(held), watermark=BronzePayload.of(last).watermark)
+        payload = _reached(SilverPayload.of(held), BronzePayload.of(last))
         state = held.advanced_to(last.n, now, payload)
         if (decided := self._decided(name, last.n)) is None:
             transform, suite = self._transforms[name], self._declared[name].suite
@@ -306,6 +306,11 @@ class SilverStage:
             rows = new_rows(rows, table, IDENTITY)
         state = state.counting({"rejected": counted - held.total.get("rejected", 0)})
         return _side(table, state, rows, REJECTED_TIME)
+
+
+def _reached(silver: SilverPayload, bronze: BronzePayload) -> SilverPayload:
+    """The payload of silver at the watermarks of bronze."""
+    return replace(silver, watermark=bronze.watermark, arrival_watermark=bronze.arrival_watermark)
 
 
 def _side(table: Table, state: State, rows: pa.Table, time_column: str) -> Prepared | None:

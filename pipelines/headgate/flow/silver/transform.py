@@ -23,7 +23,7 @@ _ITEM, _ITEMS, _PLACE, _SIZE = f"_{ITEM}", "_items", "_place", "_size"
 
 def silver_type(table: SilverTable, record: Record) -> StructType:
     """The declared columns, then those of Headgate: event id, position, watermark at arrival, event
-    time and, with a suite, the ids of broken rules. Structs are last."""
+    time, arrival and, with a suite, the ids of broken rules. Structs are last."""
     return struct_type(table.row(record))
 
 
@@ -78,8 +78,8 @@ class SilverTransform:
 
 def depends_on_values_alone(source: Source, table: SilverTable) -> bool:
     """Whether the result of the table's rules depends only on the bytes of a record. A CSV line
-    depends on its file's header; an expression may use a record's position or its watermark at
-    arrival."""
+    depends on its file's header; an expression may use a record's position, or what it says about
+    its arrival."""
     rules = table.suite.rules if table.suite else ()
     texts = [*(column.expression for column in table.columns), table.where or ""]
     texts += [rule.condition for rule in rules]
@@ -92,7 +92,7 @@ def _may_read_item(table: SilverTable) -> bool:
     return table.suite is not None and any(_ITEM in rule.condition for rule in table.suite.rules)
 
 
-_ELSEWHERE = re.compile("_(partition|offset|clock)", re.IGNORECASE)
+_ELSEWHERE = re.compile("_(partition|offset|clock|arrived)", re.IGNORECASE)
 
 
 def _outcome(table: SilverTable, rules: RowRules | None) -> Column:
@@ -150,8 +150,10 @@ def _ours() -> dict[str, Column]:
         **dict(zip(SILVER_POSITION, POSITION, strict=True)),
         "_clock": "clock",
         "_event_time": "event_time",
+        "_arrival_clock": "arrival_clock",
         "_rescued": "rescued",
         "_duplicate": "duplicate",
         "_reason": "reason",
     }
-    return {name: F.col(column).alias(name) for name, column in taken.items()}
+    arrived = F.coalesce("arrived", "seen_at").alias("_arrived")
+    return {**{n: F.col(c).alias(n) for n, c in taken.items()}, "_arrived": arrived}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headgate.commands import pipeline_command, shell_command
-from headgate.declaration.contracts.operator import begin_of, columns_of
+from headgate.declaration.contracts.operator import bounds_of, columns_of
 from headgate.declaration.digest import Meaning, meaning_of
 from headgate.declaration.kinds import BRONZE
 from headgate.declaration.model import GoldTable, Pipeline
@@ -75,10 +75,10 @@ def _of_columns(before: Columns, after: Columns) -> Iterator[str]:
 
 
 def require_windows(table: GoldTable) -> None:
-    """Raises OtherDeclarationError if the results of a table have no begin and end."""
-    if len(columns_of(table)) < 2 or not begin_of(table):
+    """Raises OtherDeclarationError if the results of a table are no ranges of time."""
+    if not bounds_of(table):
         raise OtherDeclarationError(
-            f"gold.{table.name} has no windows, so no range of time has rows of its own",
+            f"gold.{table.name} has no windows of time, so no range of time has rows of its own",
             remedy="rebuild the table: "
             + pipeline_command("run", "--full-refresh", f"gold.{table.name}"),
         )

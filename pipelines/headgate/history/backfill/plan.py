@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operation import Document, is_rejected, operation_named
-from headgate.declaration.contracts.operator import begin_of, operator_of
+from headgate.declaration.contracts.operator import begin_of
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import BRONZE, GOLD, LATE
 from headgate.declaration.model import GoldTable, Pipeline
@@ -22,6 +22,7 @@ from headgate.history.backfill.selection import (
     bronze_steps,
     drains_of,
     earlier,
+    event_times_read,
     final_end_at,
     require_computable,
 )
@@ -113,7 +114,7 @@ def _target(
     position = position_as_declared(at, deployed, path)
     late = position_as_declared(at, deployed, LATE.path(declared.name))
     state, payload = position.state, GoldPayload.of(position.state)
-    read = earlier(wanted.spans, operator_of(used).reach(used.operator))
+    read = event_times_read(used, wanted.spans)
     left_out = read if payload.backfills else ()
     source = graph_of(deployed).source_of(path).name
     done = _done(at, source, state.operation)
@@ -138,7 +139,7 @@ def _target(
             (each.n, each.document, final_through)
             for each in touching
             if each.name == "late_replay" and _overlaps(each.document, read)
-            if (final_through := final_end_at(each, payload, lateness)) is not None
+            if (final_through := final_end_at(each, payload, lateness, declared.time)) is not None
         ),
         earlier=backfills_into(wanted, declared.name, touching),
         late=late.table,

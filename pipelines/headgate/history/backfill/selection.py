@@ -10,6 +10,7 @@ from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable
+from headgate.declaration.names import TimeKind
 from headgate.history.backfill.errors import NotBackfilledError
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.decisions import Operation
@@ -42,6 +43,13 @@ def earlier(spans: Iterable[TimeSpan], micros: int) -> tuple[TimeSpan, ...]:
     """Spans that begin earlier, and with the moment after their last one: rows that decide where
     results begin and end."""
     return tuple((first - micros, last + bool(micros)) for first, last in spans)
+
+
+def event_times_read(table: GoldTable, spans: Sequence[TimeSpan]) -> tuple[TimeSpan, ...]:
+    """The event times of the rows that decide what the results of a table in some spans are."""
+    if not spans or table.time != "event":  # files have bounds of event times alone
+        return (EVERYTHING,) if spans else ()
+    return earlier(spans, operator_of(table).reach(table.operator))
 
 
 @dataclass(frozen=True)
@@ -94,10 +102,13 @@ def drains_of(held: GoldPayload, operations: Sequence[Operation]) -> tuple[tuple
     return tuple((batches[number], end) for number, end in ends)
 
 
-def final_end_at(operation: Operation, held: GoldPayload, lateness: int) -> int | None:
-    """The end up to which the results of a table were final when it carried out an operation."""
+def final_end_at(
+    operation: Operation, held: GoldPayload, lateness: int, time: TimeKind = "event"
+) -> int | None:
+    """The end up to which the results of a table with windows of a ``time`` were final when it
+    carried out an operation."""
     before = (end for number, end in held.drains.items() if int(number) < operation.number)
-    then = GoldPayload(operation.watermark, max(before, default=None))
+    then = GoldPayload(operation.watermarks.of(time), max(before, default=None))
     return then.final_through(lateness)
 
 

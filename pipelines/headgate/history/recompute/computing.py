@@ -10,7 +10,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import columns_of, key_of
+from headgate.declaration.contracts.operator import key_of, shown_key
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import HeadgateError
 from headgate.flow.gold.schema import compared_columns, gold_type, rows_of_both
@@ -84,8 +84,7 @@ def _compared(spark: SparkSession, target: RecomputeTarget, now: datetime) -> Re
             extra=differing[GONE],
             corrected=corrected,
             rows=RowChanges(
-                tuple(columns_of(declared)),
-                tuple(each.name for each in declared.by),
+                *shown_key(declared),
                 values,
                 rows=comparison.rows(wrong, differing),
                 total=sum(differing.values()),

@@ -12,14 +12,20 @@ from dataclasses import dataclass
 from deltalake.exceptions import DeltaError
 
 from headgate.commands import pipeline_command
-from headgate.declaration.contracts.operator import begin_of, columns_of, operator_of
+from headgate.declaration.contracts.operator import begin_of, bounds_of
 from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import UsageError
 from headgate.flow.gold.rollup.following import final_files_within
 from headgate.flow.operations.backfill import Patch
 from headgate.history.backfill.plan import position_as_declared
-from headgate.history.backfill.selection import EVERYTHING, LATEST, EventTimeRange, earlier
+from headgate.history.backfill.selection import (
+    EVERYTHING,
+    LATEST,
+    EventTimeRange,
+    earlier,
+    event_times_read,
+)
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.decisions import Decision
 from headgate.lake.tables.errors import LogGapError
@@ -71,11 +77,12 @@ class RecomputeTarget:
 
 
 def require_ranges(tables: Iterable[GoldTable]) -> None:
-    """Raises UsageError if the results of a table have no begin and end."""
+    """Raises UsageError if the results of a table are no ranges of time."""
     for table in tables:
-        if len(columns_of(table)) < 2 or not begin_of(table):
+        if not bounds_of(table):
             raise UsageError(
-                f"gold.{table.name} has no windows, so no range of time has results of its own",
+                f"gold.{table.name} has no windows of time, so no range of time has results of its "
+                "own",
                 remedy="compare the whole table: "
                 + pipeline_command("ledger", "--recompute", "--table", f"gold.{table.name}")
                 + "; with --from and --to, name the other tables with --table",
@@ -102,7 +109,7 @@ def _target(
     is_whole = wanted == WHOLE or not begin
     spans = [EVERYTHING] if is_whole else wanted.spans
     longest = GoldPayload.of(gold.state).longest
-    read = earlier(spans, operator_of(declared).reach(declared.operator))
+    read = event_times_read(declared, spans)
     of = _of_silver if declared.reads is None else _of_gold
     return RecomputeTarget(
         declared=declared,

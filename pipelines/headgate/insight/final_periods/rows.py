@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import bounds_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.insight.final_periods.finality import as_computed, final_at
@@ -133,7 +133,7 @@ class FinalRows:
     @property
     def _end(self) -> str:
         """The column with the end of a result."""
-        return quoted(list(columns_of(self._declared))[1])
+        return quoted(bounds_of(self._declared)[1])
 
     @property
     def _micros(self) -> str:

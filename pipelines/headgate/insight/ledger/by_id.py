@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.contracts.operator import begin_of, key_of_gold
+from headgate.declaration.contracts.operator import identity_columns, key_of_gold
 from headgate.declaration.model import Explode, GoldTable, Pipeline, SilverTable
 from headgate.declaration.names import IDENTITY, POSITION, SILVER_IDENTITY
 from headgate.lake.storage.layout import Layout
@@ -194,8 +194,8 @@ class _Prover:
             yield from self._rollup(table, gold)
             return
         late = late_as_of(self._at.late[table.name], gold)
-        late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in begin_of(table)))
-        self._load("late_rows", late, [*_SILVER_COLUMNS, *begin_of(table)])
+        late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in identity_columns(table)))
+        self._load("late_rows", late, [*_SILVER_COLUMNS, *identity_columns(table)])
         silver = as_of(self._at.silver[table.silver], gold.state.n)
         self._load("silver_rows", silver, _SILVER_COLUMNS)
         yield from self._wrong(

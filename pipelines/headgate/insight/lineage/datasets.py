@@ -25,7 +25,7 @@ from openlineage.client.facet_v2 import (
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import bounds_of, columns_of
 from headgate.declaration.contracts.sink import sink_of
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.expressions.tokens import tokenize
@@ -94,7 +94,10 @@ def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
     """``of`` has the columns of the table that it reads: a rollup reads the end of a row as its
     event time, and the bounds of a row as a struct."""
     if table.reads is None:
-        return _of_gold(table, declared.silver[table.silver].types.keys(), EVENT_TIME)
+        # When and where a record arrived is no field of it.
+        is_of_event_time = table.time == "event" and bool(bounds_of(table))
+        time = EVENT_TIME if is_of_event_time else None
+        return _of_gold(table, declared.silver[table.silver].types.keys(), time)
     above = declared.gold[table.reads]
     bounds = tuple(columns_of(above))
     found = _of_gold(table, {*above.types, above.name}, bounds[1])
@@ -112,10 +115,9 @@ def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
     return Columns(of, each_bound(found.rows))
 
 
-def _of_gold(table: GoldTable, names: Collection[str], time: str) -> Columns:
-    of: dict[str, tuple[Input, ...]] = {
-        name: (Input(time, "TRANSFORMATION"),) for name in columns_of(table)
-    }
+def _of_gold(table: GoldTable, names: Collection[str], time: str | None) -> Columns:
+    place = () if time is None else (Input(time, "TRANSFORMATION"),)
+    of: dict[str, tuple[Input, ...]] = dict.fromkeys(columns_of(table), place)
     of |= {key.name: _computed(key.expression, names) for key in table.by}
     of |= {measure.name: _aggregated(measure, names) for measure in table.measures}
     for column in table.columns:

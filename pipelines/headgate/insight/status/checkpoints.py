@@ -14,7 +14,7 @@ from itertools import islice
 import pyarrow.parquet as pq
 
 from headgate.declaration.contracts.operation import operation_named
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import bounds_of
 from headgate.declaration.graph import Graph, graph_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
@@ -152,7 +152,7 @@ def _open_operations(at: ConsistentSnapshot, graph: Graph) -> Iterator[OpenOpera
 
 
 def _open_windows(at: ConsistentSnapshot, gold: GoldTable) -> list[OpenWindow]:
-    path, columns = GOLD.path(gold.name), tuple(columns_of(gold))[:2]
+    path, columns = GOLD.path(gold.name), bounds_of(gold)
     table = at.tables[path].table
     found: dict[tuple[datetime, ...], list[int]] = defaultdict(lambda: [0, 0])
     for file in open_rows(table).files:

@@ -10,7 +10,7 @@ from headgate import exit_codes
 from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.errors import HeadgateError
 
-FORMAT = 7
+FORMAT = 8
 """The only version that is read. Lower ones were used before the first release."""
 
 _NEWER = "use the newer Headgate; in a clone: git pull; make sync   (elsewhere: its wheel)"

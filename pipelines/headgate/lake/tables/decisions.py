@@ -30,7 +30,7 @@ from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import read_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.state import State
+from headgate.lake.tables.state import NO_WATERMARKS, SourceWatermarks, State
 from headgate.lake.tables.table import Table
 from headgate.lake.tables.table_schema import TableSchema
 
@@ -60,12 +60,22 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """The batch id of a source's bronze table, and its watermark there (microseconds since 1970
-    UTC; None if there was none). The watermark is repeated here because a log does not keep the
-    commit of the batch for ever."""
+    """The batch id of a source's bronze table, and its watermark and arrival watermark there
+    (microseconds since 1970 UTC; None if there was none). They are repeated here because a log does
+    not keep the commit of the batch for ever."""
 
     n: int
     watermark: int | None = None
+    arrival_watermark: int | None = None
+
+    @property
+    def watermarks(self) -> SourceWatermarks:
+        return SourceWatermarks(self.watermark, self.arrival_watermark)
+
+    @staticmethod
+    def of(bronze: State) -> SourcePosition:
+        payload = BronzePayload.of(bronze)
+        return SourcePosition(bronze.n, payload.watermark, payload.arrival_watermark)
 
 
 Position = Mapping[str, SourcePosition]
@@ -74,11 +84,7 @@ Position = Mapping[str, SourcePosition]
 
 def position_of(bronze: Mapping[str, Table]) -> Position:
     """The position now. ``bronze`` has the bronze table of each source, by its name."""
-    states = {source: table.refresh() for source, table in bronze.items()}
-    return {
-        source: SourcePosition(state.n, BronzePayload.of(state).watermark)
-        for source, state in states.items()
-    }
+    return {source: SourcePosition.of(table.refresh()) for source, table in bronze.items()}
 
 
 @dataclass(frozen=True)
@@ -98,14 +104,14 @@ class Decision:
 @dataclass(frozen=True)
 class Operation:
     """An operation as it concerns the tables of one source: it takes place after bronze's batch id
-    ``n``, at the ``watermark`` of that batch (microseconds since 1970 UTC; None if there was none).
-    ``name`` is its kind, ``document`` has its parameters as they are now."""
+    ``n``, at the ``watermarks`` of that batch. ``name`` is its kind, ``document`` has its
+    parameters as they are now."""
 
     number: int
     name: str
     n: int
     document: Mapping[str, Any]
-    watermark: int | None = None
+    watermarks: SourceWatermarks = NO_WATERMARKS
     request: str | None = None
 
 
@@ -194,7 +200,7 @@ class Decisions:
         """The operations that the tables of a source carry out, in order."""
         void = frozenset(self.void.get(source, ()))
         return tuple(
-            Operation(each.number, each.kind, at.n, each.document, at.watermark, each.request)
+            Operation(each.number, each.kind, at.n, each.document, at.watermarks, each.request)
             for each in self.operations
             if (at := each.position.get(source)) is not None and each.number not in void
         )

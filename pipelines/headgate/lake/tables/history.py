@@ -21,12 +21,19 @@ from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import Commit, list_log, read_commit
-from headgate.lake.tables.state import Counts, State, add_counts
+from headgate.lake.tables.state import (
+    NO_WATERMARKS,
+    Counts,
+    Payload,
+    SourceWatermarks,
+    State,
+    add_counts,
+)
 from headgate.lake.tables.table import Table
 
-Watermarks = Mapping[int, int | None]
-"""Watermarks in microseconds since 1970 UTC, by batch id; None if it is not known."""
-NO_WATERMARKS: Watermarks = {}
+Watermarks = Mapping[int, SourceWatermarks]
+"""The watermarks of a source, by batch id."""
+NOT_KNOWN: Watermarks = {}
 
 
 def lineage(table: Table, version: int | None = None) -> Iterator[Commit]:
@@ -74,7 +81,7 @@ def sum_of_counts(commits: Iterable[Commit]) -> Counts:
 
 
 def batches(
-    table: Table, after: int, upto: int, watermarks: Watermarks = NO_WATERMARKS
+    table: Table, after: int, upto: int, watermarks: Watermarks = NOT_KNOWN
 ) -> tuple[Commit, ...]:
     """The data commits that processed the batch ids ``(after, upto]``, oldest first.
 
@@ -143,10 +150,14 @@ def _from_live_files(
     files = tuple(file for file in live if after < file.n <= base)
     at_base = next((c.state for c in walked if c.state.n == base), None)
     # If that batch's watermark is unknown, windows become final with the next batch.
-    payload = at_base.payload if at_base else table.state.payload.as_of(watermarks.get(base))
+    payload = at_base.payload if at_base else _payload_at(table, base, watermarks)
     state = State(payload, kind="data", from_n=after, n=base)
     version = table.version
     return (Commit(version, state, with_footers(table, version, files)), *later)
+
+
+def _payload_at(table: Table, n: int, watermarks: Watermarks) -> Payload:
+    return table.state.payload.as_of(watermarks.get(n, NO_WATERMARKS))
 
 
 class Footers:
@@ -205,7 +216,7 @@ def batch_steps(
     upstream: Table,
     after: int,
     upto: int,
-    watermarks: Watermarks = NO_WATERMARKS,
+    watermarks: Watermarks = NOT_KNOWN,
     most_rows: int | None = None,
 ) -> Iterator[tuple[Commit, ...]]:
     """The upstream batches in ``(after, upto]`` in groups, each to be processed by one commit.

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from headgate import exit_codes
 from headgate.errors import HeadgateError
 
-_BITS = 56
+LOG_BITS = 56
+"""The offsets of the stream and of each load differ in the bits above these."""
 MOST_LOADS = 127
 """The most loads that one source can have: offsets have 64 bits."""
-MOST_OFFSET = (1 << _BITS) - 1
+MOST_OFFSET = (1 << LOG_BITS) - 1
 """The greatest offset that a loaded record may have before its load's shift is added."""
 
 
@@ -55,7 +56,7 @@ def next_number(numbers: Iterable[int]) -> int:
 
 def shift_of(number: int) -> int:
     """What is added to the offsets of a load's records."""
-    return -(number << _BITS)
+    return -(number << LOG_BITS)
 
 
 def span_of(number: int) -> tuple[int, int]:

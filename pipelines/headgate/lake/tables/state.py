@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
 from headgate.declaration.kinds import kind_of
+from headgate.declaration.names import TimeKind
 from headgate.lake.storage.format import FORMAT
 from headgate.registry import Registry
 
@@ -23,6 +24,21 @@ ROWS, OPEN_ROWS, FINAL_ROWS = "row", "open row", "final row"
 
 GENERATION_BITS = 40
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class SourceWatermarks:
+    """The watermarks of a source at a batch: that of event times, and that of arrivals. Both are
+    microseconds since 1970 UTC, or None if they are not known."""
+
+    event: int | None = None
+    arrival: int | None = None
+
+    def of(self, time: TimeKind) -> int | None:
+        return self.arrival if time == "arrival" else self.event
+
+
+NO_WATERMARKS = SourceWatermarks()
 
 
 @dataclass(frozen=True)
@@ -54,9 +70,9 @@ class Payload:
         """The part that the next commit repeats; the rest describes this commit alone."""
         return self
 
-    def as_of(self, watermark: int | None) -> Self:
-        """The payload of an earlier batch, whose commit is deleted, at a watermark of the source;
-        None if it is not known."""
+    def as_of(self, watermarks: SourceWatermarks) -> Self:
+        """The payload of an earlier batch, whose commit is deleted, at watermarks of the
+        source."""
         return type(self)()
 
     def emptied(self) -> Self:

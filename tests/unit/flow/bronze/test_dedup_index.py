@@ -185,6 +185,7 @@ def _records(count: int, first: int, **other: object) -> pa.Table:
         "partition": np.zeros(count, np.int32),
         "offset": number,
         "time": number * 1000,
+        "seen": number,
         "hash_a": np.full(count, 7),
         "hash_b": np.full(count, 9),
         "content": number,

@@ -33,6 +33,7 @@ from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import entry_path
 from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.state import SourceWatermarks
 from headgate.lake.tables.table import Table
 from tests.support.decisions import append, control_of, reset_to
 from tests.unit.lake.tables.conftest import SCHEMA, TIME
@@ -255,11 +256,13 @@ def test_an_amendment_changes_the_document_from_then_on(
 
 
 def test_an_operation_has_a_place_among_the_batches_of_each_source(owner: ControlTable) -> None:
-    at = {"orders": SourcePosition(3, 17), "clicks": SourcePosition(8)}
+    at = {"orders": SourcePosition(3, 17, 19), "clicks": SourcePosition(8)}
     append(owner, "drain", {}, at, NOON, request="r-1")
     (orders,), (clicks,) = map(owner.known.operations_of, ("orders", "clicks"))
-    assert (orders.number, orders.name, orders.n, orders.watermark) == (1, "drain", 3, 17)
-    assert (clicks.number, clicks.name, clicks.n, clicks.watermark) == (1, "drain", 8, None)
+    assert (orders.number, orders.name, orders.n) == (1, "drain", 3)
+    assert orders.watermarks == SourceWatermarks(17, 19)
+    assert (clicks.number, clicks.name, clicks.n) == (1, "drain", 8)
+    assert clicks.watermarks == SourceWatermarks()
     assert orders.request == "r-1"
     assert owner.known.ends("clicks") == {8}
 
@@ -310,7 +313,7 @@ def test_a_position_is_that_of_every_bronze_table(tmp_path: Path) -> None:
         table = Table(Storage(str(tmp_path)), f"bronze/{name}", pipeline="p")
         table.create(SCHEMA, "digest", time_column=TIME)
         if n:
-            payload = BronzePayload(watermark=7)
+            payload = BronzePayload(watermark=7, arrival_watermark=8)
             table.commit(replace(table.refresh().advanced_to(n, NOON, payload), batch={}))
         bronze[name] = table.reader()
-    assert position_of(bronze) == {"orders": SourcePosition(2, 7), "clicks": SourcePosition(0)}
+    assert position_of(bronze) == {"orders": SourcePosition(2, 7, 8), "clicks": SourcePosition(0)}

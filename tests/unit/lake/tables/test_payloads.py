@@ -39,6 +39,8 @@ FULL: dict[str, Payload] = {
         gaps=({"topic": "bids", "first": 1, "end": None},),
         loads=(Load("b", 1, 4, {"sequence": 2}, 9),),
         arrived=8,
+        arrival_clocks={"0": 9},
+        arrival_watermark=9,
     ),
     "gold": GoldPayload(
         watermark=5,
@@ -53,7 +55,7 @@ FULL: dict[str, Payload] = {
     "none": NoPayload(),
     "publication": PublicationPayload(version=4, event="00042-000000007"),
     "rejected": RejectedPayload(suite={"name": "clean", "rules": []}),
-    "silver": SilverPayload(watermark=5, suite="a"),
+    "silver": SilverPayload(watermark=5, suite="a", arrival_watermark=9),
 }
 """One of each kind, with a value in every field."""
 

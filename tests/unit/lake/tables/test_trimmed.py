@@ -22,6 +22,7 @@ from headgate.lake.tables.history import batches, commit_at, lineage
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import entry_path, list_log, newest_commit
 from headgate.lake.tables.payloads.silver import SilverPayload
+from headgate.lake.tables.state import SourceWatermarks
 from headgate.lake.tables.table import Table
 from tests.support.rounds import IN_FULL
 
@@ -134,9 +135,11 @@ def test_a_trimmed_log_begins_with_what_is_live(tmp_path: Path) -> None:
     assert [c.state.n for c in batches(table, 3, 10)] == [5, 6, 7, 8, 9, 10]
     (ends,) = batches(table, 0, 3)
     assert (sorted(f.n for f in ends.files), ends.state.payload) == ([1, 2, 3], SilverPayload())
-    (ends,) = batches(table, 0, 3, {3: 2900, 4: None})
-    assert ends.state.payload == SilverPayload(2900), "an operation after batch 3 knows it"
-    (ends,) = batches(table, 0, 4, {3: 2900, 4: None})
+    known = {3: SourceWatermarks(2900, 2950), 4: SourceWatermarks()}
+    (ends,) = batches(table, 0, 3, known)
+    told = SilverPayload(2900, arrival_watermark=2950)
+    assert ends.state.payload == told, "an operation after batch 3 knows it"
+    (ends,) = batches(table, 0, 4, known)
     assert ends.state.payload == SilverPayload()
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.declaration.contracts.operator import columns_of
+from headgate.declaration.contracts.operator import bounds_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable
 from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
@@ -54,7 +54,7 @@ class StatePart(Reading):
         name, path = self._place.declared.name, GOLD.path(gold.name)
         table = Table(self._place.layout.storage, path, pipeline=name)
         table.refresh()
-        files, columns = open_rows(table).files, list(columns_of(gold))[:2]
+        files, columns = open_rows(table).files, list(bounds_of(gold))
         windows = set[tuple[object, ...]]()
         for file in files:
             with table.storage.open(file.path) as source:

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from headgate.lake.tables.load import Load
-from headgate.lake.tables.state import Payload
+from headgate.lake.tables.state import Payload, SourceWatermarks
 
 
 @dataclass(frozen=True)
 class BronzePayload(Payload):
     """``offsets`` is where the source continues. ``clocks`` has the watermark of each partition and
-    ``watermark`` that of the source, in microseconds since 1970 UTC. ``topics`` are all Kafka
-    topics ever read, as ``name@id`` in the order in which they were first listed. ``gaps`` are
-    ranges of lost records in these topics; a person has accepted the loss.
+    ``watermark`` that of the source, in microseconds since 1970 UTC. ``arrival_clocks`` and
+    ``arrival_watermark`` are the same for the times at which records arrived
+    (``flow.bronze.arrivals``). ``topics`` are all Kafka topics ever read, as ``name@id`` in the
+    order in which they were first listed. ``gaps`` are ranges of lost records in these topics; a
+    person has accepted the loss.
 
     ``loads`` are all loads of history. ``arrived`` is when the oldest record of the commit arrived
     at the source, as far as the source knows, in microseconds since 1970 UTC; None for a commit
@@ -31,6 +33,8 @@ class BronzePayload(Payload):
     gaps: Sequence[Mapping[str, Any]] = ()
     loads: Sequence[Load] = ()
     arrived: int | None = None
+    arrival_clocks: Mapping[str, int] = field(default_factory=dict)
+    arrival_watermark: int | None = None
 
     @property
     def sequence(self) -> int:
@@ -56,8 +60,8 @@ class BronzePayload(Payload):
         loads = tuple(Load(**each) for each in content["loads"])
         return cls(**{**content, "loads": loads})
 
-    def as_of(self, watermark: int | None) -> BronzePayload:
-        return BronzePayload(watermark=watermark)
+    def as_of(self, watermarks: SourceWatermarks) -> BronzePayload:
+        return BronzePayload(watermark=watermarks.event, arrival_watermark=watermarks.arrival)
 
     def carried(self) -> BronzePayload:
         return replace(self, arrived=None)

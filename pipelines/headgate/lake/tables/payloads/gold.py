@@ -16,7 +16,8 @@ GONE = "gone"
 
 @dataclass(frozen=True)
 class GoldPayload(Payload):
-    """``watermark`` is that of the source at the table's batch id. ``closed_through`` is the window
+    """``watermark`` is that of the source at the table's batch id, for the time by which the table
+    has windows. ``closed_through`` is the window
     end up to which an operation has closed the table. Both are microseconds since 1970 UTC, or None
     if they are not known. ``drains`` has the window end up to which each drain has closed the
     table, by the operation's number. ``gate`` is the result of the last validation of the table's

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headgate.lake.tables.state import Counts, Payload
+from headgate.lake.tables.state import Counts, Payload, SourceWatermarks
 
 OF_ROWS = ("silver", "filtered", "rejected")
 OF_RECORDS = ("quarantined", "duplicate")
@@ -28,17 +28,22 @@ def records_in(counts: Counts) -> int:
 
 @dataclass(frozen=True)
 class SilverPayload(Payload):
-    """``watermark`` is that of the source at the table's batch id, in microseconds since 1970 UTC.
-    None if it is not known. ``suite`` is the digest of the rules that decided the last batch, empty
-    without a suite."""
+    """``watermark`` and ``arrival_watermark`` are those of the source at the table's batch id, in
+    microseconds since 1970 UTC. None if they are not known. ``suite`` is the digest of the rules
+    that decided the last batch, empty without a suite."""
 
     kind: ClassVar[str] = "silver"
 
     watermark: int | None = None
     suite: str = ""
+    arrival_watermark: int | None = None
 
-    def as_of(self, watermark: int | None) -> SilverPayload:
-        return SilverPayload(watermark)
+    @property
+    def watermarks(self) -> SourceWatermarks:
+        return SourceWatermarks(self.watermark, self.arrival_watermark)
+
+    def as_of(self, watermarks: SourceWatermarks) -> SilverPayload:
+        return SilverPayload(watermarks.event, arrival_watermark=watermarks.arrival)
 
 
 MEMBER = SilverPayload()

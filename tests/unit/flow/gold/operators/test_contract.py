@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 import headgate
-from headgate.declaration.contracts.operator import OPERATORS, begin_of, columns_of, operator_of
+from headgate.declaration.contracts.operator import (
+    OPERATORS,
+    begin_of,
+    bounds_of,
+    columns_of,
+    identity_columns,
+    operator_of,
+)
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.keys.tables import gold_key
 from headgate.declaration.names import SILVER_COLUMNS, STATUS_COLUMNS, WHY_LATE, check_name
@@ -76,8 +83,12 @@ def test_its_columns_are_those_of_results_and_late_rows(case: Case) -> None:
     for name in columns:
         check_name(name)
     assert not columns.keys() & {*STATUS_COLUMNS, *SILVER_COLUMNS, *WHY_LATE}
-    assert [columns[name] for name in tuple(columns)[:2]] == [TIMESTAMP] * min(2, len(columns))
-    assert begin_of(gold) == tuple(columns)[:1]
+    assert [columns[name] for name in bounds_of(gold)] == [TIMESTAMP] * len(bounds_of(gold))
+    assert bounds_of(gold) in ((), tuple(columns)[:2])
+    assert begin_of(gold) == bounds_of(gold)[:1]
+    identity = identity_columns(gold)
+    assert identity == tuple(columns)[: len(identity)]
+    assert bool(identity) == bool(columns)
     planned = plan(declared(case.keys))["gold"]["results"]
     assert tuple(planned["schema"])[: len(columns)] == tuple(columns)
     printed = {name: str(type_) for name, type_ in columns.items()}
@@ -152,7 +163,7 @@ def test_declarations_are_read_without_spark() -> None:
 
 
 def test_modules_beside_the_members_are_none() -> None:
-    assert OPERATORS.names() == ("calendar", "running", "session", "windows", "slots")
+    assert OPERATORS.names() == ("calendar", "count", "running", "session", "windows", "slots")
     assert OPERATORS.get("fold_operator") is None
 
 

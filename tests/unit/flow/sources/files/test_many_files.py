@@ -15,6 +15,7 @@ import pytest
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.flow.bronze.arrivals import arrivals_of_history
 from headgate.flow.bronze.batches import Decoding, InDriver
 from headgate.flow.bronze.rows import RowShape
 from headgate.flow.bronze.sequencing import STAMPS
@@ -45,7 +46,8 @@ def ingested(pipeline: Pipeline, folder: Path, files: int) -> int:
         Decoding(source_of(pipeline).record, reads.format, "scratch"), records.blocks()
     )
     shape = RowShape(source_of(pipeline).record, COLUMNS)
-    batch.write(Storage(str(folder)), "data", shape, STAMPS.empty_table())
+    stamps = arrivals_of_history(batch.ordered, None).added_to(STAMPS.empty_table())
+    batch.write(Storage(str(folder)), "data", shape, stamps)
     intake.readable(0, files)
     log.load()
     return int(pq.read_metadata(folder / "data/part-0.parquet").num_rows)

@@ -103,7 +103,8 @@ class CalendarKind(FoldOperator[Calendar]):
     def assignment(self, operator: Calendar, declared: GoldTable) -> Assignment:
         from headgate.flow.gold.operators.calendar.assigning import assignment
 
-        return assignment(boundaries(operator.unit, operator.zone), declared.allowed_lateness)
+        windows = boundaries(operator.unit, operator.zone)
+        return assignment(windows, declared.allowed_lateness, declared.times)
 
 
 MEMBER = CalendarKind()

@@ -16,6 +16,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from headgate.declaration.names import TimeColumns
 from headgate.flow.gold.operators.calendar.boundaries import Boundaries
 from headgate.flow.gold.operators.calendar.zones import CYCLE
 from headgate.flow.gold.pairs import Assignment
@@ -28,23 +29,23 @@ _SLOTS = 8_192
 _NEVER = np.iinfo(np.int64).max
 
 
-def assignment(windows: Boundaries, lateness: timedelta) -> Assignment:
-    steps = [Projection("*", *columns) for columns in _steps(windows)]
+def assignment(windows: Boundaries, lateness: timedelta, times: TimeColumns) -> Assignment:
+    steps = [Projection("*", *columns) for columns in _steps(windows, times.time)]
 
     def assign(rows: DataFrame) -> DataFrame:
         for step in steps:
             rows = step.of(rows)
         return rows
 
-    return Assignment.until(assign, F.unix_micros("window_end"), lateness)
+    return Assignment.until(assign, F.unix_micros("window_end"), lateness, times)
 
 
-def _steps(windows: Boundaries) -> list[list[Column]]:
+def _steps(windows: Boundaries, column: str) -> list[list[Column]]:
     """The columns that each step adds to the columns of the step before.
 
-    The event time is moved by whole cycles to ``_time``, where boundaries are listed. ``_run`` is
-    the run of windows that contains it: it is ``_at_least`` the run at the begin of its slot of
-    time, and is compared with the few runs that begin inside of the slot.
+    The time in ``column`` is moved by whole cycles to ``_time``, where boundaries are listed.
+    ``_run`` is the run of windows that contains it: it is ``_at_least`` the run at the begin of its
+    slot of time, and is compared with the few runs that begin inside of the slot.
     """
     low, high = windows.low * _SECOND, windows.high * _SECOND
     width = -(-(windows.high - windows.low) // _SLOTS)
@@ -65,7 +66,7 @@ def _steps(windows: Boundaries) -> list[list[Column]]:
     )
     begin = F.col("_time") - F.pmod(F.col("_time") - run_start, length)
     return [
-        [F.unix_micros("_event_time").alias("_micros")],
+        [F.unix_micros(column).alias("_micros")],
         [F.expr(f"({cycles}) * {_CYCLE}L").alias("_moved")],
         [(F.col("_micros") - F.col("_moved")).alias("_time")],
         [F.get(F.lit(np.array(first, np.int32)), slot).alias("_at_least")],

@@ -90,7 +90,7 @@ class SessionKind(FoldOperator[Session]):
     def assignment(self, operator: Session, declared: GoldTable) -> Assignment:
         from headgate.flow.gold.operators.session.sessions import assignment
 
-        return assignment(self.reach(operator), declared.allowed_lateness)
+        return assignment(self.reach(operator), declared.allowed_lateness, declared.times)
 
     def aggregator(self, declared: GoldTable, assignment: Assignment) -> Aggregator:
         from headgate.flow.gold.operators.session.merging import SessionAggregator

@@ -9,8 +9,7 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.model import GoldTable
 from headgate.flow.gold.affected import AffectedResults, RowsWithin
-from headgate.flow.gold.aggregator import Aggregator
-from headgate.flow.gold.operators.session.merging import key_of_pair, key_of_row
+from headgate.flow.gold.aggregator import Aggregator, key_of_pair, key_of_row
 from headgate.flow.gold.operators.session.sessions import BEGIN, END, WithSessions, within_session
 from headgate.lake.tables.spans import Span, united
 

@@ -17,7 +17,8 @@ from headgate.flow.gold.aggregator import (
     ON_TIME,
     Aggregator,
     all_merged,
-    keys_of,
+    key_of_pair,
+    key_of_row,
     new_state,
     on_time,
     partials,
@@ -74,16 +75,6 @@ class SessionAggregator(Aggregator):
     def keyed(self, pairs: DataFrame) -> DataFrame:
         sessions = self._with_sessions.of(self._interval.of(pairs))
         return super().keyed(sessions.withColumns(self._bounds))
-
-
-def key_of_pair(table: GoldTable) -> Column:
-    """The key of a pair as a struct, which is never null."""
-    return F.struct(F.lit(0).alias("_"), *keys_of(table))
-
-
-def key_of_row(table: GoldTable) -> Column:
-    """As ``key_of_pair``, of a row of gold."""
-    return F.struct(F.lit(0).alias("_"), *(F.col(f"`{b.name}`") for b in table.by))
 
 
 def _late_key(table: GoldTable) -> Column:

@@ -7,20 +7,21 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from headgate.declaration.names import TimeColumns
 from headgate.flow.gold.pairs import Assignment
 from headgate.lake.tables.frames import Projection, micros
 
 BEGIN, END = "window_start", "window_end"
 
 
-def assignment(gap: int, lateness: timedelta) -> Assignment:
+def assignment(gap: int, lateness: timedelta, times: TimeColumns) -> Assignment:
     """The pair of a row has the row's own interval. It is late if the watermark at arrival is
-    beyond its event time plus the allowed lateness: then no session that it could join is final."""
+    beyond its time plus the allowed lateness: then no session that it could join is final."""
     slack = micros(lateness)
-    time, begin = F.unix_micros("_event_time"), F.unix_micros(BEGIN)
+    time, begin = F.unix_micros(times.time), F.unix_micros(BEGIN)
     interval = Projection(
         "*",
-        F.col("_event_time").alias(BEGIN),
+        F.col(times.time).alias(BEGIN),
         F.timestamp_micros(time + F.lit(gap)).alias(END),
     )
     return Assignment(
@@ -29,6 +30,7 @@ def assignment(gap: int, lateness: timedelta) -> Assignment:
         late_from=begin + F.lit(slack + 1),
         closed_by=begin + F.lit(1),
         slack=slack,
+        times=times,
     )
 
 

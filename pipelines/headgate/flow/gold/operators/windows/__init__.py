@@ -40,7 +40,7 @@ def _offset(step: str, example: str = "") -> Key:
 
 @dataclass(frozen=True)
 class Windows:
-    """Event-time windows [start, start + size), a new one every ``every``. They start at ``offset``
+    """Windows [start, start + size), a new one every ``every``. They start at ``offset``
     after multiples of ``every`` since 1970 UTC. Tumbling windows have ``every == size``."""
 
     size: timedelta
@@ -151,7 +151,7 @@ class WindowsKind(FoldOperator[Windows]):
     def assignment(self, operator: Windows, declared: GoldTable) -> Assignment:
         from headgate.flow.gold.operators.windows.assigning import assignment
 
-        return assignment(operator, declared.allowed_lateness)
+        return assignment(operator, declared.allowed_lateness, declared.times)
 
 
 def _check_steps(size: Field, every: Field, report: ProblemReport) -> None:
