@@ -205,7 +205,7 @@ TIMES = [
     Wrong(WINDOW, "window: {hopping: {size: 1 day, every: 1 s}}", 29,
           "gold.sales.window.hopping.every", None, "more than 1000 windows"),
     Wrong(WINDOW, "window: {tumbling: 1 s, hopping: {size: 2 s, every: 1 s}}", 29,
-          "gold.sales.window", None, "one of the keys calendar, session, tumbling, hopping"),
+          "gold.sales.window", None, "one of the keys calendar, count, session, tumbling, hopping"),
     Wrong(WINDOW, "window: {}", 29, "gold.sales.window", None, "needs exactly one"),
     Wrong(WINDOW, "window: {tumbling: {size: 1 day, offset: 30 hours}}", 29,
           "gold.sales.window.tumbling.offset", "6 hours",
