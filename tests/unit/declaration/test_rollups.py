@@ -118,3 +118,31 @@ def test_late_rows_of_a_rollup_cannot_be_published(read: Read) -> None:
     with pytest.raises(DeclarationError, match="there is no gold table 'days'"):
         read(text)
     assert read(text.replace("late.days", "gold.days")).publish["p"].table == "days"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "window: {tumbling: 1 hour}\n    by: {dear",
+            "window: {tumbling: 1 hour, time: arrival}\n    by: {dear",
+            "'hours' has windows by arrival, and only those of event time can be read; "
+            "read the silver table 'clean'",
+        ),
+        ("{tumbling: 1 hour}", "{count: 100}", "'hours' has windows of rows"),
+        ("{tumbling: 1 day}", "{tumbling: 1 day, time: arrival}", "and no arrival; remove it"),
+        ("{tumbling: 1 day}", "{count: 100}", "is a gold table, and such a table reads silver"),
+    ],
+)
+def test_windows_that_have_no_event_time_do_not_roll_up(
+    read: Read, old: str, new: str, says: str
+) -> None:
+    head, hours = BASE.split("  hours:\n")
+    parts = [head, hours]
+    place = 1 if old in hours else 0
+    # Without the lateness, which these windows do not have.
+    lines = parts[place].replace(old, new).splitlines(keepends=True)
+    parts[place] = "".join(line for line in lines if "allowed_lateness" not in line)
+    with pytest.raises(DeclarationError) as refused:
+        read("  hours:\n".join(parts))
+    assert says in str(refused.value)

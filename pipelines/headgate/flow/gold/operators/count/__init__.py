@@ -55,6 +55,7 @@ class CountKind(FoldOperator[CountWindows]):
     is_window = True
     end_varies = True
     is_timed = False
+    rolls_up = False
     limits = "The events of one key are in one task of Spark, so `salt` does not help a hot key."
 
     def build(
