@@ -25,6 +25,7 @@ def about(view: GoldView) -> dict[str, Any]:
         "pipeline": shown.name,
         "table": facts.table,
         "operator": f"{label}: {line}",
+        "reads": view.table.reads,
         "keys": facts.keys,
         "figures": [{"name": f.name, "type": f.type, "across": f.across} for f in facts.figures],
         "begin": facts.begin,
@@ -48,7 +49,7 @@ def summary(shown: Shown, table: str, gold: ReleasedVersion) -> dict[str, Any]:
         "changed": _iso(state.changed_at),
         "pairs": pairs,
         "late": late,
-        "late_share": late / pairs if pairs else None,
+        "late_share": late / pairs if pairs and not shown.gold(table).is_rollup else None,
         "replayed": state.total.get("replayed", 0),
         **refused(shown, table),
     }

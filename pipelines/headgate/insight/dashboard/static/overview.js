@@ -85,7 +85,7 @@ function tableCard(pipeline, table, lines) {
       {},
       ...entry("rows", count(table.rows)),
       ...entry("changed", ago(table.changed)),
-      ...entry("late", percent(table.late_share)),
+      ...(table.late_share === null ? [] : entry("late", percent(table.late_share))),
       ...entry("batch id", count(table.n)),
     ),
     table.held && h("p", { class: "warn small" }, `held since ${table.held.since.slice(0, 16).replace("T", " ")}: ${table.held.rules.join(", ")}`),
