@@ -1,8 +1,9 @@
 """Headgate over the slices, one a batch: python -m tests.benchmarks.headgate_job FOLDER [OPTION…].
 
 Options: ``--rules`` (silver has a suite of ten rules), ``--gate`` (gold has a suite),
-``--small`` (a batch is ``SMALL_FILES`` files), and ``--in-turns``: before each batch except the
-first, it waits for a line on standard input.
+``--small`` (a batch is ``SMALL_FILES`` files), ``--window=NAME`` (gold has the windows
+``WINDOWS[NAME]``), and ``--in-turns``: before each batch except the first, it waits for a line on
+standard input.
 """
 
 from __future__ import annotations
@@ -79,6 +80,11 @@ expectations:
   - {id: top, expect: expect_column_max_to_be_between, column: top, max_value: 20000}
   - {id: sums, expect: volume >= top}
 """
+WINDOWS = {
+    "tumbling": "tumbling: 1 minute",
+    "hopping": "hopping: {size: 1 minute, every: 30 seconds}",
+    "session": "session: 20 seconds",
+}
 SUITES = {"--rules": ("clean_bids", RULES), "--gate": ("bids_per_minute", GATE)}
 
 
@@ -91,6 +97,8 @@ def declare(folder: Path, options: Collection[str]) -> Path:
         text = text.replace(f"  {table}:\n", f"  {table}:\n    expectations: {table}\n")
     if "--small" in options:
         text = text.replace("max_files_per_batch: 1}", f"max_files_per_batch: {SMALL_FILES}}}")
+    for name in (o.partition("=")[2] for o in options if o.startswith("--window=")):
+        text = text.replace(WINDOWS["tumbling"], WINDOWS[name])
     declaration = folder / "bench.yml"
     declaration.write_text(text)
     return declaration

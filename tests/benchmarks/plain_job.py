@@ -6,7 +6,8 @@ reason, late rows or counts, and it is not exactly-once over several tables.
 
 Options: ``--in-turns``: before each batch except the first, it waits for a line on standard input.
 ``--streams``: the queries run side by side until standard input ends, and gold also has open
-windows, by MERGE. ``--kafka=SERVERS``: they read the topic ``bids``.
+windows, by MERGE. ``--kafka=SERVERS``: they read the topic ``bids``. ``--window=NAME``: gold has
+these windows (``WINDOWS``); default: tumbling.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import shutil
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from delta.tables import DeltaTable
@@ -33,6 +35,12 @@ SCHEMA = (
     "url string, event_time timestamp"
 )
 
+WINDOWS = {
+    "tumbling": lambda: F.window("event_time", "1 minute"),
+    "hopping": lambda: F.window("event_time", "1 minute", "30 seconds"),
+    "session": lambda: F.session_window("event_time", "20 seconds"),
+}
+
 
 def main(folder: Path, *options: str) -> None:
     spark = _session(folder)
@@ -45,7 +53,9 @@ def main(folder: Path, *options: str) -> None:
         _stream(folder, _files(spark).text(str(folder / "landing")))
     else:
         values = _files(spark).option("maxFilesPerTrigger", 1).text(str(inbox))
-        _batches(folder, inbox, values, in_turns="--in-turns" in options)
+        named = [option.partition("=")[2] for option in options if option.startswith("--window=")]
+        window = named[0] if named else "tumbling"
+        _batches(folder, inbox, values, window, in_turns="--in-turns" in options)
 
 
 def _stream(folder: Path, values: DataFrame) -> None:
@@ -59,7 +69,7 @@ def _stream(folder: Path, values: DataFrame) -> None:
         query.stop()
 
 
-def _batches(folder: Path, inbox: Path, values: DataFrame, *, in_turns: bool) -> None:
+def _batches(folder: Path, inbox: Path, values: DataFrame, window: str, *, in_turns: bool) -> None:
     queries = [_bronze(values, folder)]
     meter = Meter()
     meter.start()
@@ -70,7 +80,7 @@ def _batches(folder: Path, inbox: Path, values: DataFrame, *, in_turns: bool) ->
         shutil.copy(piece, inbox / f".{piece.name}")
         (inbox / f".{piece.name}").rename(inbox / piece.name)
         queries[0].processAllAvailable()
-        for place, start in enumerate((_silver, _gold), 1):
+        for place, start in enumerate((_silver, partial(_gold, window=window)), 1):
             if number == 0:
                 queries.append(start(values.sparkSession, folder))
             queries[place].processAllAvailable()
@@ -119,18 +129,16 @@ def _silver(spark: SparkSession, folder: Path) -> StreamingQuery:
     return _start(unique, folder, "silver")
 
 
-def _windows(spark: SparkSession, folder: Path) -> DataFrame:
+def _windows(spark: SparkSession, folder: Path, window: str = "tumbling") -> DataFrame:
     rows = spark.readStream.format("delta").load(str(folder / "tables/silver"))
-    windows = rows.withWatermark("event_time", "10 seconds").groupBy(
-        F.window("event_time", "1 minute"), "auction"
-    )
+    windows = rows.withWatermark("event_time", "10 seconds").groupBy(WINDOWS[window](), "auction")
     return windows.agg(
         F.count("*").alias("bids"), F.sum("price").alias("volume"), F.max("price").alias("top")
     )
 
 
-def _gold(spark: SparkSession, folder: Path) -> StreamingQuery:
-    return _start(_windows(spark, folder), folder, "gold")
+def _gold(spark: SparkSession, folder: Path, window: str) -> StreamingQuery:
+    return _start(_windows(spark, folder, window), folder, "gold")
 
 
 def _update_gold(spark: SparkSession, folder: Path) -> StreamingQuery:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
+from headgate.flow.gates import documents
 from headgate.history.backfill.selection import EventTimeRange
 from headgate.history.recompute.computing import recompute
 from headgate.history.recompute.plan import WHOLE
@@ -27,9 +28,11 @@ from headgate.insight.ledger.by_id import by_id
 from tests.oracle.sessions import bounds, sessions
 from tests.support.backfilled import backfill, publish, unequal
 from tests.support.engine import Engine
-from tests.support.failing import catch_up_despite
+from tests.support.failing import catch_up_despite, failing
 from tests.support.landing import Landing, lines, split
 from tests.support.postgres import PASSWORD, Server, is_there, running_server
+from tests.support.readings import NOON as ARRIVED
+from tests.support.suite_project import SuiteProject
 from tests.support.tables import Row, read, state
 from tests.support.toys import toys
 
@@ -487,3 +490,65 @@ def test_they_are_those_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     gold = actual(engine, "visits")
     assert {key: row[:2] for key, row in gold.items()} == wanted
     assert len(wanted) > 20
+
+
+GATED = """
+silver: {clean: {from: raw}}
+gold:
+  visits:
+    from: clean
+    window: {session: 1 minute}
+    measures: {events: count(*), total: sum(level)}
+    allowed_lateness: 0 s
+    expectations: visits
+"""
+
+
+def test_two_sessions_are_joined_while_a_gate_holds_the_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    project = SuiteProject(tmp_path, spark, GATED, "visits")
+    project.write_rules("expectations: [{id: sane, expect: total < 100}]\n")
+
+    def deliver(*minutes: float, level: int = 1) -> None:
+        project.land(
+            {
+                "id": f"{minute}-{level}",
+                "site": "a",
+                "level": level,
+                "at": (ARRIVED + timedelta(minutes=minute)).isoformat(),
+            }
+            for minute in minutes
+        )
+
+    def visits() -> list[tuple[int, int]]:
+        rows = project.read("gold/visits")
+        return sorted((row["events"], row["total"]) for row in rows)
+
+    engine = project.engine()
+    for minutes in ((0, 0.5), (2, 2.5), (9,)):
+        deliver(*minutes)
+        engine.run_all()
+    deliver(1.25)  # it joins the first two sessions, which are final
+    engine.run_all()
+    assert visits() == [(1, 1), (2, 2), (2, 2)]
+    deliver(20, level=500)
+    engine.run_all()
+    engine.operate("late_replay", table="visits", **EVERYTHING)
+    with failing("gate.validated"):
+        documents.ask_retry(engine.layout, "visits", engine.clock())
+        engine.catch_up()
+    engine = project.engine()
+    engine.catch_up()
+    assert visits() == [(1, 1), (2, 2), (2, 2)], "nothing of what is held is visible"
+    held = documents.hold_reason(engine.layout, "visits")
+    assert held is not None
+    given = held.release("anna@host", "a real outlier", engine.clock())
+    documents.release(engine.layout, "visits", given)
+    engine.catch_up()
+    assert documents.hold_reason(engine.layout, "visits") is None
+    assert visits() == [(1, 1), (1, 500), (5, 5)]
+    (joined,) = (row for row in project.read("gold/visits") if row["events"] == 5)
+    assert joined["revision"] == 1
+    assert balance(engine.layout, engine.pipeline).balanced
+    assert by_id(engine.layout, engine.pipeline).holds
