@@ -16,11 +16,12 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader
@@ -35,7 +36,7 @@ SCHEMA = (
     "url string, event_time timestamp"
 )
 
-WINDOWS = {
+WINDOWS: Mapping[str, Callable[[], Column]] = {
     "tumbling": lambda: F.window("event_time", "1 minute"),
     "hopping": lambda: F.window("event_time", "1 minute", "30 seconds"),
     "session": lambda: F.session_window("event_time", "20 seconds"),

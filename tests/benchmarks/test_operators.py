@@ -20,6 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
+from headgate.lake.tables.payloads.gold import GoldPayload
 from tests.benchmarks.measuring import tree_cpu
 from tests.support.engine import Engine
 from tests.support.landing import Landing, lines
@@ -133,8 +134,8 @@ def test_cost_of_a_million_open_rows(
             engine.ingest()
             taken.append(costs(engine)["users"])
         found[rows] = statistics.median(taken[1 + WARM_UP :])
-        opened = engine.runtime.table("gold/users").reader().refresh().payload.open
-        assert opened == rows
+        state = engine.runtime.table("gold/users").reader().refresh()
+        assert GoldPayload.of(state).open == rows
     with capsys.disabled():
         over = (f"{cpu:.2f} over {rows:,} open rows" for rows, cpu in found.items())
         print(f"\nCPU s of a step of {EVENTS:,} events: {', '.join(over)}")
