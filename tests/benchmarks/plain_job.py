@@ -16,7 +16,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +36,7 @@ SCHEMA = (
     "url string, event_time timestamp"
 )
 
+Start = Callable[[SparkSession, Path], StreamingQuery]
 WINDOWS: Mapping[str, Callable[[], Column]] = {
     "tumbling": lambda: F.window("event_time", "1 minute"),
     "hopping": lambda: F.window("event_time", "1 minute", "30 seconds"),
@@ -72,6 +73,7 @@ def _stream(folder: Path, values: DataFrame) -> None:
 
 def _batches(folder: Path, inbox: Path, values: DataFrame, window: str, *, in_turns: bool) -> None:
     queries = [_bronze(values, folder)]
+    starts: Sequence[Start] = (_silver, partial(_gold, window=window))
     meter = Meter()
     meter.start()
     for number, piece in enumerate(sorted((folder / "landing").glob("*.json"))):
@@ -81,7 +83,7 @@ def _batches(folder: Path, inbox: Path, values: DataFrame, window: str, *, in_tu
         shutil.copy(piece, inbox / f".{piece.name}")
         (inbox / f".{piece.name}").rename(inbox / piece.name)
         queries[0].processAllAvailable()
-        for place, start in enumerate((_silver, partial(_gold, window=window)), 1):
+        for place, start in enumerate(starts, 1):
             if number == 0:
                 queries.append(start(values.sparkSession, folder))
             queries[place].processAllAvailable()
