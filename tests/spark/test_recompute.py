@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,9 @@ from tests.support.backfilled import backfill, publish
 from tests.support.engine import Engine
 from tests.support.events import readings
 from tests.support.landing import Landing, split
-from tests.support.operators import CASES, Case
 from tests.support.prepared import Prepared
 from tests.support.readings import GOLD, NOON, declare, rules
 from tests.support.tables import differences, read
-from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
 
@@ -266,45 +264,16 @@ silver: {{clean: {{from: raw}}}}
 gold:
   results:
     from: clean
-    {keys}
-    by: [site]
+    running: true
     measures: {{events: count(*), total: sum(level), newest: last(level)}}
 """
-
-
-@pytest.fixture(params={case.name: case for case in CASES}.values(), ids=lambda case: case.name)
-def case(request: pytest.FixtureRequest) -> Iterator[Case]:
-    found: Case = request.param
-    with toys():
-        yield found
-
-
-def test_it_works_for_every_operator(
-    spark: SparkSession, tmp_path: Path, landing: Landing, case: Case
-) -> None:
-    file = tmp_path / "readings.yml"
-    file.write_text(DECLARATION.format(landing=landing.folder, keys=case.keys))
-    engine = Engine(spark, load(file), tmp_path / "root")
-    engine.list_new()
-    for end in (3, 4):
-        engine.ingest(end)
-        engine.catch_up()
-    all_equal(engine)
-    row = min(read(engine.root, "gold/results"), key=lambda row: str(row["site"]))
-    path = engine.root / "readings/gold/results"
-    values, where = {"total": "coalesce(total, 0) + 1"}, f"events = {row['events']}"
-    assert DeltaTable(str(path)).update(values, predicate=where)["num_updated_rows"]
-    table = of(engine, "results")
-    assert table.changed
-    assert {line.column for line in table.rows.lines} == {"total"}
 
 
 def test_a_table_without_keys_has_one_row(
     spark: SparkSession, tmp_path: Path, landing: Landing
 ) -> None:
     file = tmp_path / "readings.yml"
-    text = DECLARATION.format(landing=landing.folder, keys="running: true")
-    file.write_text(text.replace("    by: [site]\n", ""))
+    file.write_text(DECLARATION.format(landing=landing.folder))
     engine = Engine(spark, load(file), tmp_path / "root").run_all()
     all_equal(engine)
     DeltaTable(str(engine.root / "readings/gold/results")).update({"events": "events + 1"})

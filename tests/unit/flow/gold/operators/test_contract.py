@@ -26,6 +26,7 @@ from headgate.declaration.names import SILVER_COLUMNS, STATUS_COLUMNS, WHY_LATE,
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.reference.schema import json_schema
 from headgate.declaration.types import TIMESTAMP
+from tests.support.contract.cases import CASES as TABLES
 from tests.support.operators import CASES, Case, declared, table
 from tests.support.toys import INSTALLED, toys
 
@@ -47,6 +48,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 def test_every_operator_has_a_case() -> None:
     keys = {key.name for name in OPERATORS.names() for key in OPERATORS[name].keys}
     assert keys == {case.name for case in CASES}
+    assert keys == {case.kind for case in TABLES}, "tests/support/contract/cases.py"
 
 
 def test_no_two_keys_have_one_name() -> None:
