@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.driver.damaged_tables import DamagedTables
 from headgate.driver.errors import DefinitionChangedError, ResetAskedError
@@ -66,7 +66,8 @@ class PipelineRuntime:
             name: BronzeStage(spark, self.table(BRONZE.path(name)), source, self.bronze_lock)
             for name, source in pipeline.sources.items()
         }
-        self._declared = self._stages(self.table, pipeline.silver.values(), pipeline.gold.values())
+        declared = pipeline.silver.values(), pipeline.gold.values(), pipeline.gold
+        self._declared = self._stages(self.table, *declared)
         self.stages = self._declared
         self._rebuilt: Stages | None = None
         self.rebuild: Rebuild | None = None
@@ -194,7 +195,8 @@ class PipelineRuntime:
         silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
         gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
         anew = [name for name in declared.sources if BRONZE.path(name) in built]
-        self._rebuilt = self._stages(self.newest, silver, gold, is_visible=False, anew=anew)
+        built_from = silver, gold, declared.gold
+        self._rebuilt = self._stages(self.newest, *built_from, is_visible=False, anew=anew)
         for stage in self._rebuilt_bronze():
             stage.write_to(self._rebuilt_tables[stage.table.name])
 
@@ -203,6 +205,7 @@ class PipelineRuntime:
         table: TableOf,
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
+        above: Mapping[str, GoldTable],
         *,
         is_visible: bool = True,
         replaced: Collection[str] = (),
@@ -212,7 +215,7 @@ class PipelineRuntime:
         places = table, self.graph, self.pipeline.sources
         control = ControlTable.of(self._layout.storage, self.pipeline.name)
         stages = Stages(
-            *(self._spark, *places, silver, gold, gate),
+            *(self._spark, *places, silver, gold, above, gate),
             replaced=replaced,
             layout=self._layout,
             control=control,
@@ -255,14 +258,19 @@ class PipelineRuntime:
             and is_as_made(before, above := BRONZE.path(before.silver[name].source))
             and above not in rebuild.tables
         }
-        gold = {
-            name: before.gold[name]
+        made = {
+            name: before
             for before in pipelines
             for name in self.pipeline.gold
             if is_as_made(before, GOLD.path(name))
             and is_as_made(before, graph_of(before)[GOLD.path(name)].upstream[0])
+            # A table that becomes a rollup has lost its late table, and stands still meanwhile.
+            and all(path in self._current for path in _paths(before, name))
         }
-        return self._stages(self.table, silver.values(), gold.values(), replaced=rebuild.tables)
+        gold = {name: before.gold[name] for name, before in made.items()}
+        read = {t.reads: made[n].gold[t.reads] for n, t in gold.items() if t.reads}
+        tables = silver.values(), gold.values(), read
+        return self._stages(self.table, *tables, replaced=rebuild.tables)
 
     def owned(self) -> tuple[Table, ...]:
         """The current tables that this job writes, without damaged ones. Each side table comes
@@ -413,3 +421,10 @@ class PipelineRuntime:
             stage.write_to(self.table(stage.table.name))
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
         self.stages = self._declared
+
+
+def _paths(declared: Pipeline, gold: str) -> Iterator[str]:
+    """The gold table of a name, and its late table, if it has one."""
+    yield GOLD.path(gold)
+    if not declared.gold[gold].is_rollup:
+        yield LATE.path(gold)

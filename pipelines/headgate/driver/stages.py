@@ -38,7 +38,8 @@ HELD = (RuleStopsError, DamagedFileError, LogGapError)
 
 class Stages:
     """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
-    contains all declared tables, ``gate_of`` returns the gate of a gold table. ``replaced`` are the
+    contains all declared tables, ``above`` the gold tables that rollups read, by their names.
+    ``gate_of`` returns the gate of a gold table. ``replaced`` are the
     paths of tables that a rebuild will replace: if a gold table among them cannot go on because of
     damage, it stays as it is, and the rebuild continues. ``anew`` are the sources whose bronze is
     rebuilt: no operation has a place in it. ``control`` is a reader of this object alone.
@@ -57,6 +58,7 @@ class Stages:
         sources: Mapping[str, Source],
         silver: Iterable[SilverTable],
         gold: Iterable[GoldTable],
+        above: Mapping[str, GoldTable],
         gate_of: Callable[[GoldTable, TableOf], TableGate | None],
         replaced: Collection[str],
         layout: Layout,
@@ -79,12 +81,8 @@ class Stages:
         self.gold: dict[str, GoldStage] = {}
         self._gates: dict[str, TableGate | None] = {}
         self._schedules: dict[str, StepSchedule] = {}
-        by_name = {each.name: each for each in gold}
-        for each in by_name.values():
-            above = by_name.get(each.reads or "")
-            if each.is_rollup and above is None:
-                continue  # what it reads cannot go on, so it waits
-            self.gold[each.name] = gold_stage_of(spark, table, each, above)
+        for each in gold:
+            self.gold[each.name] = gold_stage_of(spark, table, each, above.get(each.reads or ""))
             self._gates[each.name] = gate_of(each, table)
             if each.step is not None and waits_for_steps:
                 self._schedules[each.name] = StepSchedule(each.step)

@@ -70,9 +70,10 @@ def _names_of(section: Section) -> set[str]:
 
 def scope_of_rollups(table: GoldTable) -> dict[str, DataType]:
     """The columns that a table which reads a gold table can use: the keys, measures and columns of
-    its rows, and a struct with the name of the table that has the begin and end of the result."""
+    its rows, and a struct with the name of the table that has the begin and end of the result,
+    unless a column has this name."""
     bounds = columns_of(table)
-    return {**table.types, **({table.name: Struct.of(bounds)} if bounds else {})}
+    return {**({table.name: Struct.of(bounds)} if bounds else {}), **table.types}
 
 
 def _build(

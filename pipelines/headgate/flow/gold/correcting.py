@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operator import key_of
@@ -17,7 +16,6 @@ from headgate.flow.gold.schema import (
     rows_of_both,
     time_column,
 )
-from headgate.flow.operations.drain import closing
 from headgate.flow.operations.patch import (
     RowComparison,
     final_rows_within,
@@ -29,7 +27,7 @@ from headgate.lake.tables.data_file import FINAL, STATE
 from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.gold import GoldPayload
-from headgate.lake.tables.spans import Span, united
+from headgate.lake.tables.spans import EVERYTHING, Span, united
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
@@ -76,8 +74,10 @@ class Correction:
         spans: Sequence[Span],
         computed: DataFrame,
         pairs: int | None,
+        through: int | None = None,
     ) -> Change:
-        """As ``final``, and the open rows of the affected results are those of ``computed``."""
+        """As ``final``, and the open rows of the affected results are those of ``computed``. All
+        other open rows that end at or before ``through`` become final."""
         opened = open_rows(self._gold)
         held = self._rows.of(opened.files)
         replaced, kept = (
@@ -88,30 +88,29 @@ class Correction:
         if pairs is not None:
             # Pairs of final rows that are a part of an open one now leave the final rows.
             pairs -= _counted(still_open, place) - _counted(replaced, place)
-        change = self.final(place, state, affected, spans, computed, pairs)
-        if still_open.isEmpty() and replaced.isEmpty():
+        final, is_due = computed.where(FINAL), self._is_due(place, through)
+        due = kept.where(is_due).drop(FINAL).withColumn(FINAL, F.lit(True))
+        change = self.final(
+            *(place, state, affected, spans),
+            final.unionByName(due, allowMissingColumns=True),
+            pairs,
+        )
+        if still_open.isEmpty() and replaced.isEmpty() and due.isEmpty():
             return change
-        return with_open_rows(place, change, opened.live, still_open, kept)
+        return with_open_rows(place, change, opened.live, still_open, kept.where(~is_due))
 
-    def closing(
-        self,
-        place: StageTable,
-        state: State,
-        affected: DataFrame,
-        spans: Sequence[Span],
-        computed: DataFrame,
-    ) -> Change:
-        """As ``both``, and all open rows become final. ``computed`` has only final rows."""
+    @staticmethod
+    def _is_due(place: StageTable, through: int | None) -> Column:
+        return F.lit(False) if through is None or place.end is None else place.end <= through
+
+    def all(self, place: StageTable, state: State, computed: DataFrame) -> Change:
+        """The commit after which the table has the rows ``computed``, and no others."""
         opened = open_rows(self._gold)
-        kept = self._affected.others(self._rows.of(opened.files), affected)
-        kept = kept.drop(FINAL).withColumn(FINAL, F.lit(True))
-        rows = computed.unionByName(kept, allowMissingColumns=True)
-        assert place.end is not None
-        last = rows.agg(F.max(place.end)).collect()[0][0]
-        payload = replace(closing(GoldPayload.of(state), state.operation, last), open=0)
-        state = replace(state, payload=payload)
-        change = self.final(place, state, affected, spans, rows, None)
-        return replace(change, remove=(*change.remove, *opened.live))
+        _, old = final_rows_within(place, [EVERYTHING])
+        final, still_open = computed.where(FINAL).drop(STATE), computed.where(~F.col(FINAL))
+        patch = self.comparison.patch(self.comparison.of(old.drop("_key"), final))
+        change = patched(place, state, patch, [EVERYTHING], None)
+        return with_open_rows(place, change, opened.live, still_open, still_open.limit(0))
 
 
 def _counted(rows: DataFrame, place: StageTable) -> int:

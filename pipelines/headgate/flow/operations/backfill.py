@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
-from headgate.declaration.kinds import GOLD, name_of
+from headgate.declaration.kinds import GOLD, LATE, name_of
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.storage.files import Storage
 from headgate.lake.storage.globs import literal_pattern
@@ -56,7 +56,8 @@ class BackfillOperation(TableOperation):
     columns: a patch is valid for these, too. Further entries name the requester."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
-        changed = [path for path in map(GOLD.path, document["tables"]) if path in graph]
+        named = (name for name in document["tables"] if LATE.path(name) in graph)
+        changed = [GOLD.path(name) for name in named]  # no rollups
         rollups = (each for path in changed for each in graph.rollups_of(path))
         return [*dict.fromkeys((*changed, *rollups))]
 

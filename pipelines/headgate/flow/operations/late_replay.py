@@ -31,8 +31,9 @@ class LateReplayOperation(TableOperation):
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
         name = document["table"]
-        paths = LATE.path(name), GOLD.path(name), *graph.rollups_of(GOLD.path(name))
-        return [path for path in paths if path in graph]
+        if LATE.path(name) not in graph:  # removed, or a rollup now
+            return []
+        return [LATE.path(name), GOLD.path(name), *graph.rollups_of(GOLD.path(name))]
 
     def describe(self, document: Document) -> str:
         return "fold late rows into its final windows"

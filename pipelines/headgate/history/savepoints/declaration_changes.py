@@ -153,6 +153,8 @@ def _section(meaning: Definition, path: str) -> Definition | None:
 
 def _above(meaning: Definition, path: str) -> str | None:
     section = _section(meaning, path) or {}
+    if reads := section.get("reads"):
+        return GOLD.path(reads)
     above = {GOLD: (SILVER, "silver"), SILVER: (BRONZE, "source")}.get(kind_of(path))
     return above[0].path(section[above[1]]) if above else None
 
@@ -243,9 +245,12 @@ def only_adds(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
 def _upwards(path: str, meaning: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The section and the name of a table, and of each of its upstream tables."""
     kind, name = kind_of(path), name_of(path)
-    if kind == GOLD:
+    while kind == GOLD:
         yield "gold", name
-        kind, name = SILVER, meaning["gold"][name]["silver"]
+        section = meaning["gold"][name]
+        if not (reads := section.get("reads")):
+            kind, reads = SILVER, section["silver"]
+        name = reads
     if kind == SILVER:
         yield "silver", name
         name = meaning["silver"][name]["source"]

@@ -58,6 +58,7 @@ def final_at(declared: GoldTable, state: State) -> datetime | None:
         watermark = time_of(payload.watermark)
         operator = operator_of(declared)
         ends.append(operator.final_up_to(declared.operator, watermark, declared.allowed_lateness))
-    if payload.closed_through is not None:
+    # Later batches may correct a rollup's rows that a drain has made final.
+    if payload.closed_through is not None and not declared.is_rollup:
         ends.append(time_of(payload.closed_through))
     return max((end for end in ends if end is not None), default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED, SILVER
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import GoldTable, Pipeline
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.table import Table
 
@@ -35,12 +35,11 @@ def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
         for name, table in pipeline.silver.items()
         if are_there(SILVER.path(name))
     }
-    gold = {
-        name: table
-        for name, table in pipeline.gold.items()
-        if table.silver in silver and are_there(GOLD.path(name), LATE.path(name))
-    }
-    gold = {n: table for n, table in gold.items() if table.reads is None or table.reads in gold}
+    gold: dict[str, GoldTable] = {}
+    for name, table in pipeline.gold.items():  # each after the table that it reads
+        is_read = table.silver in silver and (table.reads is None or table.reads in gold)
+        if is_read and are_there(GOLD.path(name), LATE.path(name)):
+            gold[name] = table
     sources = sources or dict(pipeline.sources)  # it has never run
     gone = {
         kind.path(n) for kind in (BRONZE, QUARANTINE) for n in pipeline.sources.keys() - sources

@@ -43,7 +43,7 @@ from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.gold import GONE, GoldPayload
 from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.snapshot import TablePosition
-from headgate.lake.tables.spans import Span
+from headgate.lake.tables.spans import EVERYTHING, Span
 from headgate.lake.tables.staging import stage
 from headgate.lake.tables.state import Counts, State, add_counts, just_after, time_of
 from headgate.lake.tables.table import TableOf
@@ -85,14 +85,11 @@ class RollupStage:
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        held = self.gold.refresh()
-        if held.n >= upto:
+        held, above = self.gold.refresh(), self.upstream.refresh()
+        if held.n >= upto and held.operation >= above.operation:
             return
-        self.upstream.refresh()
         if (changes := changes_after(self.upstream, held.n, held.operation)) is None:
-            if held.n or held.operation:
-                raise gap(self.gold.name, self.upstream, held)
-            self._commit(self._begun(held, just_after(held, now)))
+            self._commit(self._compared(held, just_after(held, now)))
             return
         for change in islice(steps(changes, upto), most_steps):
             held = self.gold.refresh()
@@ -106,6 +103,8 @@ class RollupStage:
         of_operation = (c for c in changes if c.last.state.operation == state.operation)
         if (change := next(of_operation, None)) is None:
             raise gap(self.gold.name, self.upstream, held)
+        # Open rows are left if the drain was rejected for the other table, or one above it.
+        closes = closes and not GoldPayload.of(change.last.state).open
         return self._changed(state, held, change, time_of(state.at), closes=closes)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
@@ -129,20 +128,27 @@ class RollupStage:
         span = begin, end - 1
         return self._fold.affected.inside(rows, computed, span, only_final=only_final)
 
-    def _begun(self, held: State, now: datetime) -> Change:
-        """The first commit of a table that begins when the log of the other one no longer reaches
-        back: it follows all that the other table has."""
-        above = self.upstream.state
-        payload = GoldPayload.of(held)
+    def _compared(self, held: State, now: datetime) -> Change:
+        """The commit of a table that begins, or cannot follow because the log or a file of the
+        other table is not there any more, such as after a restore. It gets the rows that all final
+        rows of the other table give. Those that differ are corrected."""
+        above, payload = self.upstream.state, GoldPayload.of(held)
         theirs = GoldPayload.of(above)
-        payload = replace(payload, watermark=theirs.watermark, closed_through=theirs.closed_through)
+        ends = (payload.closed_through, theirs.closed_through)
+        closed = max((end for end in ends if end is not None), default=None)
+        payload = replace(payload, watermark=theirs.watermark, closed_through=closed)
         state = replace(held.advanced_to(above.n, now, payload), operation=above.operation)
         files = [file for file in live_files(self.upstream.handle) if file.is_final]
-        pairs = self._pairs(files).count()
         through = payload.final_through(self._lateness)
         rows = self._results(files, now, through).persist()
         try:
-            return self._all_of(state, rows, pairs)
+            pairs = self._pairs(files).count() - held.total.get("pairs", 0)
+            key = list(key_of(self._declared))
+            before = self._correction.rows_within([EVERYTHING])
+            gone = before.join(rows.select(*key), key, "left_anti").count()
+            counts = {"pairs": pairs, "folded": pairs, **({GONE: gone} if gone else {})}
+            state = state.counting(counts, changed=True)
+            return self._correction.all(self._place, state, rows)
         finally:
             rows.unpersist()
 
@@ -151,7 +157,9 @@ class RollupStage:
         above = change.last.state
         watermark = GoldPayload.of(above).watermark
         payload = replace(GoldPayload.of(held), watermark=watermark)
-        state = held.advanced_to(above.n, now, payload)
+        # If the other table could not follow its own, its commit contains operations, too.
+        operation = max(held.operation, above.operation)
+        state = replace(held.advanced_to(above.n, now, payload), operation=operation)
         return self._changed(state, held, change, now, closes=False)
 
     def _changed(
@@ -234,8 +242,10 @@ class RollupStage:
             computed = self._results(files, now, through, affected).persist()
             try:
                 state = self._counting(state, affected, spans, computed, pairs)
+                if closes:
+                    state = self._closed(state, affected, computed)
                 how = self._place, state, affected, spans, computed
-                return correction.closing(*how) if closes else correction.both(*how, None)
+                return correction.both(*how, None, through)
             finally:
                 computed.unpersist()
         finally:
@@ -260,16 +270,15 @@ class RollupStage:
             counts[GONE] = gone
         return state.counting(counts, changed=True)
 
-    def _all_of(self, state: State, rows: DataFrame, pairs: int) -> Change:
-        """The first commit: all rows of the table."""
-        staged = stage(self.gold, state, rows, time_column=self._time_column)
-        final = sum(file.rows for file in staged if file.is_final)
-        opened = sum(file.rows for file in staged) - final
-        begin = F.unix_micros(self._time_column)
-        found = rows.agg(F.max(self._fold.assignment.end - begin)).collect()[0][0]
-        payload = replace(GoldPayload.of(state), open=opened, longest=int(found or 0))
-        counts = {"pairs": pairs, "folded": pairs, "final": final}
-        return self._counted(replace(state, payload=payload), counts, staged)
+    def _closed(self, state: State, affected: DataFrame, computed: DataFrame) -> State:
+        """The state after a drain, which makes all rows final."""
+        held = self._rows.of(open_rows(self.gold).files)
+        others = self._fold.affected.others(held, affected)
+        end = self._fold.assignment.end.alias("end")
+        ends = computed.select(end).unionByName(others.select(end))
+        last = ends.agg(F.max("end")).collect()[0][0]
+        payload = closing(GoldPayload.of(state), state.operation, last)
+        return replace(state, payload=replace(payload, open=0))
 
     def _counted(
         self,
