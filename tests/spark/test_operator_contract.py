@@ -156,17 +156,15 @@ def test_the_history_has_every_kind_of_row(lived: Lived) -> None:
             assert late >= {("late", True), ("late", False), ("closed", False)}, case.table
 
 
-LAYOUTS = (FileByFile("file by file"), NewDrivers("new drivers"), Jobs("a job per layer"))
-
-
-@pytest.mark.parametrize(
-    "layout",
-    [
-        JobsBehind("jobs that are behind"),
-        *(pytest.param(each, marks=LONG) for each in (BehindInSteps("in steps"), *LAYOUTS)),
-    ],
-    ids=lambda layout: layout.name,
+LAYOUTS = (
+    *(JobsBehind("jobs that are behind"), BehindInSteps("in steps"), FileByFile("file by file")),
+    *(NewDrivers("new drivers"), Jobs("a job per layer")),
 )
+
+
+@in_full
+@pytest.mark.long
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_every_layout_gives_the_same_tables(
     spark: SparkSession,
     tmp_path: Path,
