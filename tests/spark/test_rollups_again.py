@@ -23,6 +23,7 @@ from headgate.lake.tables.history import lineage
 from tests.support.engine import Engine
 from tests.support.landing import Landing, lines
 from tests.support.tables import read
+from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
 
@@ -193,3 +194,45 @@ def test_a_table_that_cannot_follow_is_compared_with_all_rows(project: Project) 
     project.deliver(engine, 90)
     assert project.totals() == [4, 2, 1]
     assert is_as_defined(engine)
+
+
+VISITS = """
+  stretches:
+    from: hours
+    window: {session: 3 hours}
+    by: [site]
+    measures: {total: sum(events)}
+    allowed_lateness: 0 s
+  days:
+    from: stretches
+    window: {tumbling: 1 day}
+    measures: {total: sum(total)}
+    allowed_lateness: 0 s
+publish:
+  days: {from: gold.days, when: update, jsonl: {path: "DAYS"}}
+"""
+
+
+def test_a_topic_loses_what_a_drain_moves_to_another_day(project: Project) -> None:
+    """A session that a drain has closed goes on after midnight, and a second drain closes it
+    again: it then belongs to the next day."""
+    sent = project.folder / "days.jsonl"
+    with toys():
+        project.declare(VISITS.replace("DAYS", str(sent)))
+        engine = project.engine()
+        project.deliver(engine, 19, 20)
+        engine.operate("drain")
+        engine.catch_up()
+        project.deliver(engine, 22.5)
+        engine.operate("drain")
+        engine.catch_up()
+        assert is_as_defined(engine)
+        for stage in engine.runtime.publications:
+            while not stage.catch_up(engine.clock()):
+                pass
+        kept = {}
+        for message in map(json.loads, sent.read_text().splitlines()):
+            kept[message["key"]] = message["value"]
+        found = [value["total"] for value in kept.values() if value is not None]
+        assert sorted(found) == sorted(project.totals())
+        assert None in kept.values()

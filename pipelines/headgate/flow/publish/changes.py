@@ -71,7 +71,7 @@ def may_remove_results(commit: Commit) -> bool:
     if not isinstance(payload, GoldPayload) or not commit.removed:
         return False
     if state.kind == "operation":
-        return True  # a drain, too: it corrects the rollups of a table whose results it changes
+        return str(state.operation) not in payload.drains  # a drain removes no result
     return state.kind == "data" and bool(state.batch.get(GONE))
 
 

@@ -272,13 +272,15 @@ class RollupStage:
 
     def _closed(self, state: State, affected: DataFrame, computed: DataFrame) -> State:
         """The state after a drain, which makes all rows final."""
-        held = self._rows.of(open_rows(self.gold).files)
-        others = self._fold.affected.others(held, affected)
+        opened = self._rows.of(open_rows(self.gold).files)
+        others = self._fold.affected.others(opened, affected)
         end = self._fold.assignment.end.alias("end")
         ends = computed.select(end).unionByName(others.select(end))
         last = ends.agg(F.max("end")).collect()[0][0]
-        payload = closing(GoldPayload.of(state), state.operation, last)
-        return replace(state, payload=replace(payload, open=0))
+        held = GoldPayload.of(state)
+        payload = closing(held, state.operation, last)
+        # It is not among the drains, which remove no results (``flow.publish.changes``).
+        return replace(state, payload=replace(payload, drains=held.drains, open=0))
 
     def _counted(
         self,
