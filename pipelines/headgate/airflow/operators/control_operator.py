@@ -143,6 +143,11 @@ class ControlOperator(StreamTask):
 
         now, layout, declared = datetime.now(UTC), self._stream.layout, self._declared()
         tables = [name for name in self._tables(declared) if name in declared.folds]
+        if not tables:
+            raise AirflowFailException(
+                f"{self.name}: {self.table} reads a gold table, so it has no late rows of its own; "
+                "name that table"
+            )
         for name in tables:
             self._require_not_corrected(name)
         for name in tables:

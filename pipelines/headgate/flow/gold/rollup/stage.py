@@ -219,9 +219,11 @@ class RollupStage:
         payload = GoldPayload.of(state)
         longest = max(payload.longest, found.get("longest", 0))
         payload = replace(payload, open=found["rows"] - found["final"], longest=longest)
-        payload = closing(payload, state.operation, last) if closes else payload
+        gone = found.get(GONE, 0)
+        if closes:
+            payload = _after_drain(payload, state, last, removes=bool(gone))
         counts = {"pairs": found["pairs"], "folded": found["pairs"], "final": found["final"]}
-        if gone := found.get(GONE, 0):
+        if gone:
             counts[GONE] = gone
         return self._counted(replace(state, payload=payload), counts, staged, opened.live)
 
@@ -277,10 +279,8 @@ class RollupStage:
         end = self._fold.assignment.end.alias("end")
         ends = computed.select(end).unionByName(others.select(end))
         last = ends.agg(F.max("end")).collect()[0][0]
-        held = GoldPayload.of(state)
-        payload = closing(held, state.operation, last)
-        # It is not among the drains, which remove no results (``flow.publish.changes``).
-        return replace(state, payload=replace(payload, drains=held.drains, open=0))
+        payload = _after_drain(GoldPayload.of(state), state, last, removes=True)
+        return replace(state, payload=replace(payload, open=0))
 
     def _counted(
         self,
@@ -326,3 +326,12 @@ class RollupStage:
 
     def _commit(self, change: Change) -> None:
         self.gold.commit(change.state, change.add, change.remove, moved=change.moved)
+
+
+def _after_drain(
+    held: GoldPayload, state: State, last: int | None, *, removes: bool
+) -> GoldPayload:
+    """As ``closing``. A drain that removes results is not among the drains, of which publications
+    know that they remove none (``flow.publish.changes``)."""
+    payload = closing(held, state.operation, last)
+    return replace(payload, drains=held.drains) if removes else payload
