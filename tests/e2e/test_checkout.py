@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.e2e.test_readme import CLONE, README, words
-from tests.support.readme_example import clone_into, type_commands
 from tests.support.said import SaidHere
 from tests.support.tables import read
 
@@ -93,29 +91,16 @@ def expected(source: Source) -> Expected:
     return Expected(silver, late, dict(gold))
 
 
+@pytest.fixture(scope="module")
 def shown() -> str:
-    """The README's commands and what they print."""
+    """The first commands of the section, and what they print."""
     return README.split("## Several sources\n")[1].split("```console\n")[1].split("```")[0]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The clone, with the files that the example needs."""
-    return clone_into(tmp_path_factory.mktemp("clone"))
-
-
-@pytest.fixture(scope="module")
-def typed(folder: Path, spark: SparkSession) -> SaidHere:
-    """The README's commands, typed in the clone, and all that they have said."""
-    headgate = SaidHere(folder, spark)
-    type_commands(headgate, folder, shown())
-    return headgate
-
-
-def test_the_readme_shows_what_is_printed(typed: SaidHere) -> None:
+def test_the_readme_shows_what_is_printed(typed: SaidHere, shown: str) -> None:
     """Except for the process and the time that has passed."""
     said = words(typed.everything)
-    told = [line for line in words(shown()) if not line.startswith("$ ") and " ago" not in line]
+    told = [line for line in words(shown) if not line.startswith("$ ") and " ago" not in line]
     assert len(told) > 15
     assert [line for line in told if line not in said] == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -11,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from tests.e2e.test_readme import CLONE, README, words
+from tests.e2e.test_readme import CLONE, words
 from tests.oracle.sessions import bounds, sessions
-from tests.support.readme_example import clone_into, type_commands
 from tests.support.said import SaidHere
 from tests.support.tables import read
 
 pytestmark = pytest.mark.e2e
+
+HEADING = "User sessions"
 
 GAP = timedelta(minutes=15)
 
@@ -49,26 +48,6 @@ def visits() -> Iterator[tuple[Any, ...]]:
             pages = [click["page"] for click in session]
             bought = "/checkout" in pages
             yield (user, *bounds(session, time_of, GAP), len(pages), pages[0], pages[-1], bought)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The clone, with the files that the example needs."""
-    return clone_into(tmp_path_factory.mktemp("clone"))
-
-
-@pytest.fixture(scope="module")
-def shown() -> str:
-    section = README.split("## User sessions\n")[1].split("\n## ")[0]
-    return "".join(re.findall(r"```console\n(.*?)```", section, re.DOTALL))
-
-
-@pytest.fixture(scope="module")
-def typed(folder: Path, spark: SparkSession, shown: str) -> SaidHere:
-    """The README's commands, typed in the clone, and all that they have said."""
-    headgate = SaidHere(folder, spark)
-    type_commands(headgate, folder, shown)
-    return headgate
 
 
 def test_the_readme_shows_what_is_printed(typed: SaidHere, shown: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta
@@ -13,14 +12,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from pyspark.sql import SparkSession
 
-from tests.e2e.test_readme import CLONE, README, words
-from tests.support.readme_example import clone_into, type_commands
+from tests.e2e.test_readme import CLONE, words
 from tests.support.said import SaidHere
 from tests.support.tables import read
 
 pytestmark = pytest.mark.e2e
+
+HEADING = "Days from hours"
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -56,26 +55,6 @@ def days() -> dict[datetime, tuple[datetime, int, int, Decimal]]:
         )
         for day, of_day in found.items()
     }
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The clone, with the files that the example needs."""
-    return clone_into(tmp_path_factory.mktemp("clone"))
-
-
-@pytest.fixture(scope="module")
-def shown() -> str:
-    section = README.split("## Days from hours\n")[1].split("\n## ")[0]
-    return "".join(re.findall(r"```console\n(.*?)```", section, re.DOTALL))
-
-
-@pytest.fixture(scope="module")
-def typed(folder: Path, spark: SparkSession, shown: str) -> SaidHere:
-    """The README's commands, typed in the clone, and all that they have said."""
-    headgate = SaidHere(folder, spark)
-    type_commands(headgate, folder, shown)
-    return headgate
 
 
 def test_the_readme_shows_what_is_printed(typed: SaidHere, shown: str) -> None:

@@ -388,9 +388,7 @@ def test_a_topic_and_a_mirror_have_the_sessions_of_the_table(
 
     def check_sinks(engine: Engine) -> None:
         engine.catch_up()
-        for stage in engine.runtime.publications:
-            while not stage.catch_up(engine.clock()):
-                pass
+        engine.publish()
         gold = read(engine.root, "gold/visits")
         finals = in_short(row for row in gold if row["final"])
         assert in_short(map(with_times, kept(tmp_path / "all.jsonl"))) == in_short(gold)

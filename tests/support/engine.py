@@ -169,6 +169,12 @@ class Engine:
         """Request an operation; the next catch-up carries it out."""
         self.runtime.decide_operation(operation, document, self.clock())
 
+    def publish(self) -> None:
+        """Send all rows that publications have not sent."""
+        for stage in self.runtime.publications:
+            while not stage.catch_up(self.clock()):
+                pass
+
     def take_in(self) -> None:
         """Take in requested replays and operations, as bronze's job does between two batches."""
         take_in_requests(self.layout, self.runtime, self.clock, lambda _: None)

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.driver.damaged_tables import DamagedTables
 from headgate.driver.errors import DefinitionChangedError, ResetAskedError
@@ -258,15 +258,16 @@ class PipelineRuntime:
             and is_as_made(before, above := BRONZE.path(before.silver[name].source))
             and above not in rebuild.tables
         }
-        made = {
-            name: before
-            for before in pipelines
-            for name in self.pipeline.gold
-            if is_as_made(before, GOLD.path(name))
-            and is_as_made(before, graph_of(before)[GOLD.path(name)].upstream[0])
-            # A table that becomes a rollup has lost its late table, and stands still meanwhile.
-            and all(path in self._current for path in _paths(before, name))
-        }
+        made: dict[str, Pipeline] = {}
+        for before in pipelines:
+            graph = graph_of(before)
+            for name in self.pipeline.gold:
+                if is_as_made(before, path := GOLD.path(name)):
+                    node = graph[path]
+                    # A table that becomes a rollup loses its late table, and stands still.
+                    has_sides = self._current.keys() >= {*node.sides.values()}
+                    if has_sides and is_as_made(before, node.upstream[0]):
+                        made[name] = before
         gold = {name: before.gold[name] for name, before in made.items()}
         read = {t.reads: made[n].gold[t.reads] for n, t in gold.items() if t.reads}
         tables = silver.values(), gold.values(), read
@@ -421,10 +422,3 @@ class PipelineRuntime:
             stage.write_to(self.table(stage.table.name))
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
         self.stages = self._declared
-
-
-def _paths(declared: Pipeline, gold: str) -> Iterator[str]:
-    """The gold table of a name, and its late table, if it has one."""
-    yield GOLD.path(gold)
-    if not declared.gold[gold].is_rollup:
-        yield LATE.path(gold)

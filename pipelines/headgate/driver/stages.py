@@ -39,10 +39,10 @@ HELD = (RuleStopsError, DamagedFileError, LogGapError)
 class Stages:
     """The stages of some tables of some sources. ``table`` returns the table of a path, ``graph``
     contains all declared tables, ``above`` the gold tables that rollups read, by their names.
-    ``gate_of`` returns the gate of a gold table. ``replaced`` are the
-    paths of tables that a rebuild will replace: if a gold table among them cannot go on because of
-    damage, it stays as it is, and the rebuild continues. ``anew`` are the sources whose bronze is
-    rebuilt: no operation has a place in it. ``control`` is a reader of this object alone.
+    ``gate_of`` returns the gate of a gold table. ``replaced`` are the paths of tables that a
+    rebuild will replace: if a gold table among them cannot go on because of damage, it stays as it
+    is, and the rebuild continues. ``anew`` are the sources whose bronze is rebuilt: no operation
+    has a place in it. ``control`` is a reader of this object alone.
     ``waits_for_steps``: a gold table takes steps as declared (``GoldTable.step``), and not with
     every batch.
 
@@ -238,11 +238,10 @@ class Stages:
         gold, step = self.gold[name], partial(self._catch_up_to, upto, name, operations, now)
         if (schedule := self._schedules.get(name)) is None:
             return step(most_steps)
-        n = gold.gold.refresh().n
         for place in gold.places:
             place.table.refresh()
         asked = _open_operations(gold, operations).asked
-        if n >= upto and not asked:
+        if gold.gold.state.n >= upto and not asked:
             return step(most_steps)
         if most_steps is not None and not asked and not schedule.is_due:
             return False

@@ -117,8 +117,9 @@ def patched(
     finally:
         joined.unpersist()
     total = add_counts(state.total, {"final": new - gone})
-    is_counted = pairs is None or not place.counter
-    backfilled = 0 if is_counted else int(found["growth"]) - (pairs or 0)
+    backfilled = 0
+    if place.counter and pairs is not None:
+        backfilled = int(found["growth"]) - pairs
     if backfilled or "backfilled" in total:
         total = add_counts(total, {"backfilled": backfilled})
     payload = _at_least(GoldPayload.of(state), int(found["length"]))
