@@ -252,9 +252,9 @@ def test_rows_of_a_broken_stage_are_found(
     assert {each.column for each in report.columns} >= {"events"}
 
 
-def _later_starts(windows: Windows) -> Column:
+def _later_starts(windows: Windows, column: str) -> Column:
     size, every = micros(windows.size), micros(windows.every)
-    last = F.unix_micros("_event_time") - F.pmod(F.unix_micros("_event_time"), F.lit(every))
+    last = F.unix_micros(column) - F.pmod(F.unix_micros(column), F.lit(every))
     return F.explode(F.array(*(last - F.lit(k * every) for k in range(-1, size // every - 1))))
 
 
