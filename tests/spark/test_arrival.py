@@ -33,6 +33,7 @@ from tests.support.engine import Engine
 from tests.support.failing import catch_up_despite
 from tests.support.landing import Landing, lines
 from tests.support.replay_project import ask
+from tests.support.rounds import in_full
 from tests.support.tables import Row, read
 
 pytestmark = pytest.mark.spark
@@ -224,6 +225,7 @@ def landing(tmp_path: Path) -> Landing:
     return landing
 
 
+@in_full  # short runs: test_operator_contract.py
 def test_its_life(spark: SparkSession, tmp_path: Path, landing: Landing) -> None:
     whole = Engine(spark, declare(tmp_path, landing), tmp_path / "whole").run_all()
     world = World(SEEN)

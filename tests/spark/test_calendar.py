@@ -27,6 +27,7 @@ from tests.oracle.calendar import window_of
 from tests.support.backfilled import backfill, unequal
 from tests.support.engine import Engine
 from tests.support.landing import Landing, split
+from tests.support.rounds import in_full
 from tests.support.tables import read
 
 pytestmark = pytest.mark.spark
@@ -127,6 +128,7 @@ def lengths(engine: Engine, table: str) -> set[float]:
     return {(row["window_end"] - row["window_start"]) / HOUR for row in rows}
 
 
+@in_full  # short runs: test_operator_contract.py
 def test_windows_and_backfills(spark: SparkSession, tmp_path: Path, landing: Landing) -> None:
     engine = Engine(spark, declare(tmp_path, landing), tmp_path / "root").run_all()
     for table in engine.pipeline.gold:

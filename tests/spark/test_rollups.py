@@ -31,6 +31,7 @@ from tests.support.engine import Engine
 from tests.support.failing import catch_up_despite, failing
 from tests.support.landing import Landing, split
 from tests.support.readings import NOON
+from tests.support.rounds import in_full
 from tests.support.suite_project import SuiteProject
 from tests.support.tables import Row, read, state
 from tests.support.toys import toys
@@ -262,6 +263,7 @@ def recomputed(engine: Engine, *tables: str, range_: EventTimeRange = WHOLE) -> 
     return found.holds
 
 
+@in_full  # short runs: test_operator_contract.py
 def test_corrections_travel_whatever_the_batches(
     spark: SparkSession, tmp_path: Path, landing: Landing
 ) -> None:
@@ -295,6 +297,7 @@ def test_corrections_travel_whatever_the_batches(
     assert content(engine) == content(whole), "replays are carried out again"
 
 
+@in_full  # short runs: test_operator_contract.py
 def test_drains_backfills_and_new_tables(
     spark: SparkSession, tmp_path: Path, landing: Landing
 ) -> None:

@@ -32,6 +32,7 @@ from tests.support.failing import failing
 from tests.support.landing import Landing, lines, split
 from tests.support.postgres import PASSWORD, Server, is_there, running_server
 from tests.support.readings import NOON as ARRIVED
+from tests.support.rounds import in_full
 from tests.support.suite_project import SuiteProject
 from tests.support.tables import Row, read, state
 from tests.support.toys import toys
@@ -212,6 +213,7 @@ def test_a_drain_closes_sessions(spark: SparkSession, tmp_path: Path, landing: L
     assert (new["window_start"], new["events"]) == (last["visits"] + MICRO, 1)
 
 
+@in_full  # short runs: test_operator_contract.py
 def test_late_replays_and_backfills(spark: SparkSession, tmp_path: Path, landing: Landing) -> None:
     """A replay joins final sessions, and final with open ones. Backfills give the same rows."""
     engine = Engine(spark, declare(tmp_path, landing), tmp_path / "root")
