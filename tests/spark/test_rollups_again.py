@@ -13,16 +13,22 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.declaration.contracts.operation import REJECTED_FOR
 from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.driver.task import RebuildRequest
 from headgate.history.recompute.computing import recompute
 from headgate.history.recompute.plan import WHOLE
+from headgate.history.savepoints.clone import clone_savepoint
 from headgate.history.savepoints.deployment import deployment_of
-from headgate.insight.ledger import balance
+from headgate.insight.ledger import balance, deployed
+from headgate.insight.ledger.by_id import by_id
+from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.history import lineage
+from tests.support.compacted import kept
 from tests.support.engine import Engine
 from tests.support.landing import Landing, lines
-from tests.support.tables import read
+from tests.support.tables import Row, read
 from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
@@ -61,6 +67,13 @@ OF_HOURS = """
     measures: {total: sum(events)}
     allowed_lateness: 0 s
 """
+MONTHS = """
+  months:
+    from: days
+    window: {calendar: {unit: month, zone: UTC}}
+    measures: {days: count(*), total: sum(total)}
+    allowed_lateness: 0 s
+"""
 HOPPING = """
   days:
     from: hours
@@ -77,6 +90,9 @@ class Project:
     folder: Path
     files: int = 0
 
+    def __post_init__(self) -> None:
+        self.root = self.folder / "root"
+
     def declare(self, *tables: str) -> None:
         text = BASE.replace("LANDING", str(self.folder / "landing")) + "".join(tables)
         (self.folder / "readings.yml").write_text(text)
@@ -84,7 +100,7 @@ class Project:
     def engine(self, *anew: str, changed: bool = False) -> Engine:
         asked = RebuildRequest(anew, changed=changed)
         pipeline = load(self.folder / "readings.yml")
-        return Engine(self.spark, pipeline, self.folder / "root", anew=asked)
+        return Engine(self.spark, pipeline, self.root, anew=asked)
 
     def deliver(self, engine: Engine, *hours: float, sites: Sequence[str] = "a") -> None:
         """A batch with an event of each hour and site."""
@@ -102,15 +118,28 @@ class Project:
         Landing(self.folder / "landing").write(f"{self.files:05d}.json", made)
         engine.run_all()
 
-    def totals(self) -> list[int]:
-        rows = read(self.folder / "root", "gold/days")
-        return [row["total"] for row in sorted(rows, key=lambda row: row["window_start"])]
+    def rows(self, table: str) -> list[Row]:
+        rows = read(self.root, f"gold/{table}")
+        return sorted(rows, key=lambda row: row["window_start"])
+
+    def totals(self, table: str = "days") -> list[int]:
+        return [row["total"] for row in self.rows(table)]
+
+    def final(self, table: str) -> list[bool]:
+        return [row["final"] for row in self.rows(table)]
 
 
 def is_as_defined(engine: Engine) -> bool:
     tables = dict.fromkeys(engine.pipeline.gold, WHOLE)
     found = recompute(engine.spark, engine.layout, engine.pipeline, tables, engine.now)
     return found.holds and balance(engine.layout, engine.pipeline).balanced
+
+
+def vacuum(engine: Engine, path: str) -> None:
+    """Delete the files that commits of a table have removed: what is left cannot be followed."""
+    table = engine.runtime.table(path).reader()
+    for removed in (removed for commit in lineage(table) for removed in commit.removed):
+        table.storage.remove(removed)
 
 
 @pytest.fixture
@@ -166,7 +195,7 @@ def test_a_watermark_makes_rows_final_beside_a_correction(project: Project) -> N
     project.deliver(engine, 4, sites="ab")
     project.deliver(engine, 5.5)
     project.deliver(engine, 20)
-    rows = read(project.folder / "root", "gold/days")
+    rows = project.rows("days")
     ended = [row for row in rows if row["window_end"] <= DAY + timedelta(hours=20)]
     assert {row["site"] for row in ended} == {"a", "b"}
     assert all(row["final"] for row in ended)
@@ -174,63 +203,154 @@ def test_a_watermark_makes_rows_final_beside_a_correction(project: Project) -> N
 
 
 def test_a_table_that_cannot_follow_is_compared_with_all_rows(project: Project) -> None:
-    """As after the restore of a savepoint at which it was behind."""
-    project.declare(OF_HOURS)
+    """As after the restore of a savepoint at which it was behind. Its commit then contains an
+    operation and the batches around it, and its own rollup follows all of these."""
+    project.declare(OF_HOURS, MONTHS)
     engine = project.engine()
     for hours in ((1, 2, 3), (30, 31)):
         project.deliver(engine, *hours)
     engine.runtime.stages.leave_out(["gold/days"])
-    project.deliver(engine, 4, 60)
+    project.deliver(engine, 2.5, 60)
     engine.operate("late_replay", table="hours", **EVERYTHING)
-    engine.catch_up()
+    project.deliver(engine, 61)
     assert project.totals() == [3, 1]
-    above = engine.runtime.table("gold/hours").reader()
-    for path in (path for commit in lineage(above) for path in commit.removed):
-        above.storage.remove(path)
+    vacuum(engine, "gold/hours")
     engine = project.engine()
     engine.catch_up()
-    assert project.totals() == [4, 2]
+    assert project.totals() == [4, 2, 1]
+    assert project.totals("months") == [6]
     assert is_as_defined(engine)
     project.deliver(engine, 90)
-    assert project.totals() == [4, 2, 1]
+    assert project.totals() == [4, 2, 2]
+    assert project.totals("months") == [8]
     assert is_as_defined(engine)
 
 
-VISITS = """
+def test_a_copy_of_a_savepoint_whose_table_was_behind(project: Project) -> None:
+    """The copy has no files that the replay has removed, so the table cannot follow it there."""
+    project.declare(OF_HOURS)
+    engine = project.engine()
+    project.deliver(engine, 1, 2, 3)
+    engine.runtime.stages.leave_out(["gold/days"])
+    project.deliver(engine, 2.5, 30, 60)
+    engine.operate("late_replay", table="hours", **EVERYTHING)
+    engine.catch_up()
+    assert project.totals() == [2], "the table is behind"
+    root = project.folder / "copy"
+    clone_savepoint(engine.layout, engine.savepoint(), Layout.of(str(root), "readings"))
+    copy = Engine(project.spark, engine.pipeline, root)
+    copy.catch_up()
+    project.root = root
+    assert project.totals() == [4, 1]
+    assert is_as_defined(copy)
+
+
+def test_a_drain_that_was_rejected_above_closes_nothing(project: Project) -> None:
+    """Whether or not the table in between has an open row, too."""
+    project.declare(OF_HOURS, MONTHS)
+    engine = project.engine()
+    rejected = {REJECTED_FOR: {"hours": {"by": "anna", "reason": "not yet", "at": "now"}}}
+    project.deliver(engine, 1, 2)
+    engine.operate("drain", **rejected)
+    engine.catch_up()
+    assert (project.final("hours"), project.final("days")) == ([True, False], [False])
+    project.deliver(engine, 25)
+    engine.operate("drain", **rejected)
+    engine.catch_up()
+    assert (project.final("days"), project.final("months")) == ([True], [False])
+    project.deliver(engine, 26)
+    assert project.totals() == [2, 1]
+    assert {row["revision"] for row in project.rows("days")} == {0}
+    assert is_as_defined(engine)
+
+
+def test_a_column_hides_the_window_of_the_row(project: Project) -> None:
+    """A measure may have the name of its table."""
+    project.declare(OF_HOURS.replace("sum(events)", "sum(hours)"))
+    file = project.folder / "readings.yml"
+    file.write_text(file.read_text().replace("events: count(*)", "hours: count(*)"))
+    engine = project.engine()
+    project.deliver(engine, 1, 1.5, 2, 3)
+    assert project.totals() == [3]
+    assert is_as_defined(engine)
+
+
+def test_the_ledger_of_tables_that_were_just_added(project: Project) -> None:
+    """Before they are deployed, before their first batch, and after it."""
+
+    def holds(of: Pipeline) -> bool:
+        return balance(engine.layout, of).balanced and by_id(engine.layout, of).holds
+
+    project.declare()
+    engine = project.engine()
+    project.deliver(engine, 1, 2, 30, 31, 60)
+    project.declare(OF_HOURS, MONTHS)
+    declared = load(project.folder / "readings.yml")
+    assert [*deployed(engine.layout, declared).gold] == ["hours"]
+    assert holds(deployed(engine.layout, declared))
+    engine = project.engine(changed=True)
+    assert holds(engine.pipeline)
+    engine.catch_up()
+    assert project.totals() == [2, 2]
+    assert project.totals("months") == [4]
+    assert holds(engine.pipeline)
+    assert is_as_defined(engine)
+
+
+STRETCHES = """
   stretches:
     from: hours
     window: {session: 3 hours}
     by: [site]
     measures: {total: sum(events)}
     allowed_lateness: 0 s
+"""
+OF_STRETCHES = """
   days:
     from: stretches
     window: {tumbling: 1 day}
     measures: {total: sum(total)}
     allowed_lateness: 0 s
-publish:
-  days: {from: gold.days, when: update, jsonl: {path: "DAYS"}}
+"""
+TRIPS = """
+  trips:
+    from: stretches
+    window: {session: 5 hours}
+    measures: {total: sum(total)}
+    allowed_lateness: 0 s
 """
 
 
-def test_a_topic_loses_what_a_drain_moves_to_another_day(project: Project) -> None:
+def published(folder: Path, *tables: str) -> str:
+    sink = '  {0}: {{from: gold.{0}, when: update, jsonl: {{path: "{1}/{0}.jsonl"}}}}\n'
+    return "publish:\n" + "".join(sink.format(table, folder) for table in tables)
+
+
+def test_a_topic_loses_what_a_drain_moves(project: Project) -> None:
     """A session that a drain has closed goes on after midnight, and a second drain closes it
-    again: it then belongs to the next day."""
-    sent = project.folder / "days.jsonl"
+    again: it then belongs to the next day. The trip that begins with it is still open, because its
+    table was added after the first drain, and could not follow it."""
     with toys():
-        project.declare(VISITS.replace("DAYS", str(sent)))
+        project.declare(STRETCHES, OF_STRETCHES, published(project.folder, "days"))
         engine = project.engine()
         project.deliver(engine, 19, 20)
         engine.operate("drain")
         engine.catch_up()
+        project.deliver(engine, 19.5)
+        engine.operate("late_replay", table="hours", **EVERYTHING)
+        engine.catch_up()
+        vacuum(engine, "gold/stretches")
+        project.declare(STRETCHES, OF_STRETCHES, TRIPS, published(project.folder, "days", "trips"))
+        engine = project.engine(changed=True)
         project.deliver(engine, 22.5)
+        assert project.final("trips") == [False]
         engine.operate("drain")
         engine.catch_up()
         assert is_as_defined(engine)
         engine.publish()
-        kept = {}
-        for message in map(json.loads, sent.read_text().splitlines()):
-            kept[message["key"]] = message["value"]
-        found = [value["total"] for value in kept.values() if value is not None]
-        assert sorted(found) == sorted(project.totals())
-        assert None in kept.values()
+    for table in ("days", "trips"):
+        sent = project.folder / f"{table}.jsonl"
+        (row,), (found,) = project.rows(table), kept(sent)
+        assert datetime.fromisoformat(found["window_start"]) == row["window_start"]
+        assert found["total"] == row["total"] == 4
+        assert len({json.loads(line)["key"] for line in sent.read_text().splitlines()}) == 2

@@ -27,6 +27,7 @@ from headgate.insight.ledger import balance
 from headgate.insight.ledger.by_id import by_id
 from tests.oracle.sessions import bounds, sessions
 from tests.support.backfilled import backfill, publish, unequal
+from tests.support.compacted import kept
 from tests.support.engine import Engine
 from tests.support.failing import failing
 from tests.support.landing import Landing, lines, split
@@ -355,16 +356,6 @@ publish:
 def server() -> Iterator[Server]:
     with running_server() as found:
         yield found
-
-
-def kept(file: Path) -> list[Row]:
-    """The rows that a compacted topic keeps: the last message of each key, unless it has no
-    value."""
-    last: dict[str, Row | None] = {}
-    for line in file.read_text().splitlines():
-        message = json.loads(line)
-        last[message["key"]] = message["value"]
-    return [value for value in last.values() if value is not None]
 
 
 def in_short(rows: Iterable[Row]) -> list[tuple[Any, ...]]:

@@ -147,7 +147,7 @@ class Operations:
                 # A side table may have carried it out before it was rejected.
                 awaited = [p for p in places if self._touches(operation, p.table.name)]
             for place in awaited:
-                _carry_out(operation, place, now)
+                _carry_out(operation, place, now, closes=self._closes(operation, place))
 
     def _awaits_of(self, operation: Operation, place: StageTable) -> bool:
         return self._awaits(operation, place.table.name, place.table.state.operation)
@@ -158,8 +158,16 @@ class Operations:
     def _touches(self, operation: Operation, path: str) -> bool:
         return path in operation_named(operation.name).touches(self.graph, operation.document)
 
+    def _closes(self, operation: Operation, place: StageTable) -> bool:
+        """Whether an operation makes the open rows of a table final. Those of a rollup stay open if
+        it was rejected for a table from which the rollup has its rows."""
+        path = place.table.name
+        above = (n.path for n in self.graph.of(GOLD) if path in self.graph.rollups_of(n.path))
+        is_given_up = any(is_rejected(operation.document, each) for each in above)
+        return operation_named(operation.name).closes and not is_given_up
 
-def _carry_out(operation: Operation, place: StageTable, now: datetime) -> None:
+
+def _carry_out(operation: Operation, place: StageTable, now: datetime, *, closes: bool) -> None:
     table = place.table
     held = table.refresh()
     is_done = held.operation >= operation.number
@@ -171,7 +179,7 @@ def _carry_out(operation: Operation, place: StageTable, now: datetime) -> None:
     state = replace(state, operation=max(held.operation, operation.number), at=at)
     kind = OPERATIONS[operation.name]
     if place.follow is not None:
-        change = place.follow(place, state, closes=kind.closes)
+        change = place.follow(place, state, closes=closes)
     else:
         change = (kind.given_up if is_given_up else kind.change)(place, state, operation.document)
     if is_done and not (change.add or change.remove or change.moved):

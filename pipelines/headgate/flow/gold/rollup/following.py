@@ -65,13 +65,18 @@ def _change(table: Table, commit: Commit) -> FinalChange | None:
     return FinalChange(commit, new, there, tuple(f for f in final if f.path in commit.moved))
 
 
-def steps(changes: Sequence[FinalChange], upto: int) -> Iterator[FinalChange]:
-    """The batches up to a batch id and the next operation, in groups that one commit follows."""
+def steps(changes: Sequence[FinalChange], upto: int, operation: int) -> Iterator[FinalChange]:
+    """The batches up to a batch id and the next operation, in groups that one commit follows.
+    ``operation`` is the last one that the rollup has carried out. If the other table could not
+    follow its own, its commit contains later ones, and all batches between them: it is followed
+    whatever its batch id is, because no commit reaches ``upto``."""
     batches = []
     for change in changes:
-        if change.last.state.kind != "data" or change.last.state.n > upto:
+        state = change.last.state
+        if state.kind != "data" or (state.n > upto and state.operation <= operation):
             break
         batches.append(change)
+        operation = state.operation
     # Rows that a commit has removed may come back with the next one, so it is followed alone.
     for version, alike in groupby(batches, lambda c: c.last.version if c.removed else 0):
         for group in grouped(alike, ROWS_PER_STEP):

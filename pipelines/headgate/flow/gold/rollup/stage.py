@@ -91,7 +91,7 @@ class RollupStage:
         if (changes := changes_after(self.upstream, held.n, held.operation)) is None:
             self._commit(self._compared(held, just_after(held, now)))
             return
-        for change in islice(steps(changes, upto), most_steps):
+        for change in islice(steps(changes, upto, held.operation), most_steps):
             held = self.gold.refresh()
             self._commit(self._stepped(held, change, just_after(held, now)))
 
@@ -103,8 +103,6 @@ class RollupStage:
         of_operation = (c for c in changes if c.last.state.operation == state.operation)
         if (change := next(of_operation, None)) is None:
             raise gap(self.gold.name, self.upstream, held)
-        # Open rows are left if the drain was rejected for the other table, or one above it.
-        closes = closes and not GoldPayload.of(change.last.state).open
         return self._changed(state, held, change, time_of(state.at), closes=closes)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
