@@ -207,6 +207,25 @@ def test_a_table_that_is_none_is_refused_by_name(lake: Lake) -> None:
     assert waiting_requests(lake.layout) == ()
 
 
+ROLLUP = """
+  per_hour:
+    from: per_minute
+    window: {tumbling: 1 hour}
+    measures: {events: sum(events)}
+    allowed_lateness: 0 seconds
+"""
+
+
+def test_late_rows_are_those_of_the_table_that_a_rollup_reads(lake: Lake) -> None:
+    file = lake.pipeline.file
+    file.write_text(file.read_text() + ROLLUP)
+    with pytest.raises(AirflowFailException, match=r"gold\.per_hour reads a gold table, so it has"):
+        act(lake, REPLAY, table="gold.per_hour")
+    assert waiting_requests(lake.layout) == ()
+    act(lake, REPLAY)
+    assert [each.document["table"] for each in waiting_requests(lake.layout)] == ["per_minute"]
+
+
 def test_every_action_has_a_label() -> None:
     assert set(LABELS) == set(ACTIONS)
     assert all(refusal(each, "latest" if each == RESTORE else "") is None for each in ACTIONS)

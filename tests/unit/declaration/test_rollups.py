@@ -106,6 +106,18 @@ def test_what_is_wrong_is_said_where_it_is(
     assert says in said[line]
 
 
+def test_a_column_hides_the_window_of_a_row(read: Read) -> None:
+    """A measure may have the name of its table."""
+    head, hours = BASE.split("  hours:\n")
+    named = f"{head}  hours:\n{hours.replace('{total:', '{hours:')}"
+    best = "max_by(hours.window_start, total)"
+    assert best in named
+    seen = named.replace("sum(total)", "sum(hours)").replace(best, "max(hours)")
+    assert str(read(seen).gold["days"].types["best"]) == "bigint"
+    with pytest.raises(DeclarationError, match="a bigint has no field 'window_start'"):
+        read(seen.replace("max(hours)", "max(hours.window_start)"))
+
+
 def test_a_measure_that_is_wrong_is_reported_once(read: Read) -> None:
     with pytest.raises(DeclarationError) as raised:
         read(BASE.replace("sum(price)", "sum(prize)"))

@@ -91,7 +91,8 @@ _FROM = Key(
     "reads the final rows. A row belongs to the window that contains the last moment of the row's "
     "own window: the hour that ends at midnight belongs to the day that ends then. A late replay "
     "or a backfill that corrects rows of `hours` corrects this table, too. Expressions can use the "
-    "keys, measures and columns of `hours`, and the struct `hours`, which has a row's window.",
+    "keys, measures and columns of `hours`, and the struct `hours`, which has the window of a row, "
+    "unless one of these columns is called `hours`.",
     required=True,
 )
 _COMMON = (
