@@ -83,7 +83,7 @@ def costs(engine: Engine) -> dict[str, float]:
     generation = engine.runtime.control.refresh().generation
     stages.catch_up(("silver",), engine.clock(), None, (), generation)
     for name, gold in stages.gold.items():
-        upto, before = gold.upstream.refresh().n, tree_cpu()
+        upto, before = gold.upstream[0].refresh().n, tree_cpu()
         gold.catch_up(upto, engine.clock(), None, {})
         found[name] = tree_cpu() - before
     return found

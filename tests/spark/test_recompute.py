@@ -172,7 +172,8 @@ def test_only_results_inside_of_the_range_are_compared(lived: Prepared, tmp_path
     assert (table.equal, table.differing) == (len(inside), 0)
     at = settled_snapshot(engine.layout, engine.pipeline)
     (target,) = plan_recompute(at, engine.pipeline, {"sliding": span})
-    assert len(target.inputs.files) < len(live_files(target.inputs.upstream.handle))
+    ((name, files),) = target.inputs.files.items()
+    assert len(files) < len(live_files(target.inputs.upstream[name].handle))
     later = EventTimeRange(micros(NOON - EPOCH) + micros(timedelta(days=300)))
     (empty,) = found(engine, sliding=later).tables
     assert empty.is_empty

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import datetime, timedelta
 
+from headgate.declaration.contracts.operator import backfilled_tables
 from headgate.declaration.model import Pipeline
 from headgate.history.backfill.folders import remove_ended_backfills
 from headgate.history.backfill.report import TableReport
@@ -36,7 +37,7 @@ def backfill(
     """Compute and compare; nothing is published, and the scratch tables are removed."""
     pipeline = engine.pipeline
     asked = BackfillScope(
-        pipeline, used or pipeline, tables or [*pipeline.folds], begin, end, by_end
+        pipeline, used or pipeline, tables or backfilled_tables(pipeline), begin, end, by_end
     )
     now = engine.clock()
     remove_ended_backfills(engine.layout, pipeline)

@@ -188,7 +188,8 @@ class ArrowSilver(SilverStage):
 class ArrowGold(FoldStage):
     def __init__(self, _: object, table: TableOf, declared: GoldTable, above: object) -> None:
         self._declared = declared
-        self.upstream = table(SILVER.path(declared.silver)).reader()
+        self._silver = table(SILVER.path(declared.silver)).reader()
+        self.upstream = (self._silver,)
         self.late, self.gold = table(LATE.path(declared.name)), table(GOLD.path(declared.name))
         self.places = place_of(self.late), place_of(self.gold)
 
@@ -238,7 +239,7 @@ class ArrowGold(FoldStage):
     def _pairs_of(self, files: Sequence[DataFile], held: State) -> Iterator[Row]:
         window, closed = self._declared.operator, GoldPayload.of(held).closed_through
         assert isinstance(window, Windows)
-        for row in rows_of(self.upstream, files):
+        for row in rows_of(self._silver, files):
             first = (row["_event_time"] - NOON) // window.every * window.every + NOON
             for back in range(window.size // window.every):
                 start = first - back * window.every

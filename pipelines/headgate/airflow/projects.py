@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 
 import yaml  # type: ignore[import-untyped]
 
+from headgate.declaration.contracts.operator import OPERATORS
 from headgate.declaration.errors import Invalid
 from headgate.declaration.files import declarations_in, project_above
 from headgate.declaration.keys.settings import EVERY, MODES, POLICIES
@@ -29,7 +30,8 @@ from headgate.supervision.launcher import Stream
 @dataclass(frozen=True)
 class Declared:
     """The stream of a declaration, the names of its gold tables, and its ``airflow.backfill``.
-    ``folds`` are the gold tables that read silver. A backfill of these corrects the others."""
+    ``folds`` are the gold tables that a backfill can compute: those that read silver and fold it. A
+    backfill of these corrects the tables that read them."""
 
     stream: Stream
     gold: tuple[str, ...]
@@ -53,15 +55,20 @@ def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
         if file is not None and (_names(files[file]) or _has_run(tables, name)):
             gold = files[file].get("gold")
             names = tuple(filter(_is_name, gold)) if isinstance(gold, dict) else ()
-            folds = tuple(each for each in names if gold and not _reads_gold(gold, each))
+            folds = tuple(each for each in names if gold and _is_backfilled(gold, each))
             stream, schedule = Stream(file, name, tables), _backfill(files[file])
             found.append(Declared(stream, names, schedule, folds))
     return tuple(found)
 
 
-def _reads_gold(gold: Mapping[str, Any], name: str) -> bool:
+def _is_backfilled(gold: Mapping[str, Any], name: str) -> bool:
+    """Whether a table is neither a rollup nor one of an append operator."""
     section = gold[name]
-    return isinstance(section, Mapping) and section.get("from") in gold
+    if not isinstance(section, Mapping):
+        return True
+    kinds = (OPERATORS[each] for each in OPERATORS.names())
+    appending = {key.name for kind in kinds if kind.appends for key in kind.keys}
+    return section.get("from") not in gold and appending.isdisjoint(section)
 
 
 def _root(folder: Path, root: str | Path | None) -> str:

@@ -43,7 +43,7 @@ from headgate.declaration.names import SILVER_IDENTITY
 from headgate.declaration.quantities import plural
 from headgate.errors import HeadgateError
 from headgate.flow.gates.documents import tables_held
-from headgate.flow.gold.stage import is_final
+from headgate.flow.gold.stage import gold_stage_of
 from headgate.flow.operations import late_replay
 from headgate.insight.querying.sql import select
 from headgate.lake.control.requests import Request, send_request
@@ -118,7 +118,7 @@ def _keys(table: GoldTable, given: Sequence[str]) -> dict[str, str | None]:
 def counts(declared: Pipeline, layout: Layout) -> list[LateCount]:
     """The late rows of each gold table, without Spark."""
     found = []
-    for name in declared.folds:
+    for name in declared.with_late_rows:
         sql = (
             "SELECT count(*) FILTER (replayed IS NULL), count(replayed), "
             "min(_event_time) FILTER (replayed IS NULL), "
@@ -181,7 +181,7 @@ def rows_of(
         rows = TableRows(spark, late).of(chosen.files(late)).where(chosen.has(table))
         if only_of_final:
             opened = partial(Table, layout.storage, pipeline=declared.name)
-            rows = rows.where(is_final(spark, opened, table))
+            rows = rows.where(gold_stage_of(spark, opened, table).can_replay())
         rows = rows.orderBy(LATE_TIME, *SILVER_IDENTITY)
         return (rows if limit is None else rows.limit(limit)).toArrow()
 

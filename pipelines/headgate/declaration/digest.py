@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,7 +36,10 @@ MEANING_VERSION = 1
 # source has a list of its own.
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
     Record: ("ignores_tombstones",),
-    GoldTable: ("salt", "step", "kind", "operator", "suite", "late", "reads", "time"),
+    GoldTable: (
+        *("salt", "step", "kind", "operator", "suite", "late"),
+        *("reads", "time", "inputs"),
+    ),
     SilverTable: ("suite", "explode"),
     Source: ("kind", "reads", "is_only", "expect_input_every", "expect_event_time_within"),
 }
@@ -85,11 +88,18 @@ def table_digests(meant: Meaning) -> dict[str, str]:
             digests[REJECTED.path(name)] = digests[SILVER.path(name)]
     for name, table in meant["gold"].items():
         reads = table.get("reads")
-        above = digests[GOLD.path(reads) if reads else SILVER.path(table["silver"])]
-        digests[GOLD.path(name)] = digest({"above": above, "gold": table})
+        paths = [GOLD.path(reads)] if reads else list(map(SILVER.path, inputs_in(table)))
+        of = [digests[path] for path in paths]
+        above_all = of if len(of) > 1 else of[0]
+        digests[GOLD.path(name)] = digest({"above": above_all, "gold": table})
         if not reads:
             digests[LATE.path(name)] = digests[GOLD.path(name)]
     return digests
+
+
+def inputs_in(gold: Meaning) -> Sequence[str]:
+    """The silver tables that a gold table reads, from its part of a meaning."""
+    return gold.get("inputs") or [gold["silver"]]
 
 
 def _plain(value: Any) -> Any:
@@ -113,6 +123,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, GoldTable):
         fields |= _plain(operator_of(value).meaning(value.operator))
         fields |= {"reads": value.reads} if value.reads else {}
+        several = len(value.inputs) > 1
+        fields |= {"inputs": _plain(value.inputs)} if several else {"silver": value.silver}
         # Event time is left out: the digests of tables from before there was a choice stay.
         fields |= {} if value.time == "event" else {"time": value.time}
     if isinstance(value, SilverTable):

@@ -128,9 +128,9 @@ def _nodes(pipeline: Pipeline) -> Iterator[Node]:
         if gold.reads is not None:
             yield Node(GOLD, name, "gold", (GOLD.path(gold.reads),))
             continue
-        above, late = (SILVER.path(gold.silver),), LATE.path(name)
-        yield Node(LATE, name, "gold", above, side_of=GOLD.path(name))
-        yield Node(GOLD, name, "gold", above, {"late": late})
+        inputs, late = tuple(map(SILVER.path, gold.inputs)), LATE.path(name)
+        yield Node(LATE, name, "gold", inputs, side_of=GOLD.path(name))
+        yield Node(GOLD, name, "gold", inputs, {"late": late})
     for name, publication in pipeline.publish.items():
         layer: Layer = "silver" if publication.layer == "quarantine" else "gold"
         yield Node(PUBLICATION, name, layer, (published(publication),))

@@ -91,7 +91,8 @@ def _build(
         }
     )
     silver, scopes = _build_silver(root, silver_sections, source_sections, reading.read, report)
-    gold = build_gold_tables(gold_sections, scopes, reading.read, report)
+    read_by = {name: table.source for name, table in silver.items()}
+    gold = build_gold_tables(gold_sections, scopes, read_by, reading.read, report)
     publish = _build_publications(root, source_sections, gold, report)
     backfill = build_backfill(root.section("airflow"), report)
     metrics = build_metrics(root.section("metrics"), report, project)

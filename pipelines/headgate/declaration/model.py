@@ -248,12 +248,13 @@ class GoldTable:
     each key; None for one part. ``step`` is the time from the begin of a step to that of the next
     one, or ``AUTO``; None for a step with every batch. A version that breaks a rule of ``suite``
     does not become visible. ``late`` says when late rows are replayed; None if they are replayed
-    only by hand. ``time`` is the time by which rows are in windows. A table reads rows of
-    ``silver``, or, as a *rollup*, the final rows of the gold table ``reads``, which come from
-    ``silver``."""
+    only by hand. ``time`` is the time by which rows are in windows. A table reads rows of the
+    silver tables ``inputs``, or, as a *rollup*, the final rows of the gold table ``reads``, which
+    come from these. Only append operators have several inputs; their ``columns`` are computed from
+    rows of the inputs."""
 
     name: str
-    silver: str
+    inputs: tuple[str, ...]
     kind: str
     operator: Any
     where: str | None
@@ -267,6 +268,11 @@ class GoldTable:
     late: LateSchedule | None = None
     time: TimeKind = "event"
     reads: str | None = None
+
+    @property
+    def silver(self) -> str:
+        """The silver table of a table that reads one."""
+        return self.inputs[0]
 
     @property
     def is_rollup(self) -> bool:
@@ -373,8 +379,9 @@ class Pipeline:
     text: str = field(default="", repr=False, compare=False)
 
     @property
-    def folds(self) -> dict[str, GoldTable]:
-        """The gold tables that read silver: those that are no rollups."""
+    def with_late_rows(self) -> dict[str, GoldTable]:
+        """The gold tables that read silver, and so have a late table: those that are no
+        rollups."""
         return {name: table for name, table in self.gold.items() if not table.is_rollup}
 
     @property

@@ -102,6 +102,10 @@ WARNINGS = "_warnings"
 # Columns that a late side table adds to the silver row and the operator's columns.
 REPLAYED = "replayed"
 WHY_LATE: Columns = {"late_seconds": DOUBLE, "reason": STRING, REPLAYED: BIGINT}
+# The column of a late side table that names the input of a row, if the gold table has several.
+INPUT = "input"
+# The columns of the results of append operators that are moments.
+RESULT_TIME, RESULT_ID = "event_time", "row_id"
 # Columns that no silver table may have, whatever its gold tables are.
 LATE_COLUMNS: Columns = {**WINDOW_COLUMNS, **WHY_LATE}
 

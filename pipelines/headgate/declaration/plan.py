@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from headgate.declaration.contracts.measure import MEASURES
-from headgate.declaration.contracts.operator import columns_of, gold_columns, operator_of
+from headgate.declaration.contracts.operator import gold_columns, late_columns, operator_of
 from headgate.declaration.contracts.sink import Sink, sink_of
 from headgate.declaration.contracts.source import CONNECTORS, connector_of
 from headgate.declaration.expressions.spark import as_written
@@ -26,7 +26,6 @@ from headgate.declaration.model import (
     Source,
     TimeForm,
 )
-from headgate.declaration.names import WHY_LATE
 from headgate.declaration.quantities import format_duration, format_step
 from headgate.declaration.suites.plan import suite_lines, suite_plan
 from headgate.declaration.types import STRING, TIMESTAMP, DataType
@@ -177,11 +176,11 @@ def _silver(table: SilverTable, pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
-    above, kind = pipeline.silver[table.silver], operator_of(table)
-    silver = above.row(pipeline.sources[above.source].record)
+    kind, above = operator_of(table), {name: pipeline.silver[name] for name in table.inputs}
+    silver = {n: each.row(pipeline.sources[each.source].record) for n, each in above.items()}
     late = {
         "table": LATE.path(table.name),
-        "schema": _schema({**silver, **columns_of(table), **WHY_LATE}),
+        "schema": _schema(late_columns(table, silver)),
         "replay": table.late
         and {
             "every": format_duration(table.late.replay_every),
@@ -191,7 +190,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
     has_lateness = kind.ends and kind.is_timed and table.time == "event"
     return {
         "table": GOLD.path(table.name),
-        "from": table.reads or table.silver,
+        "from": table.reads or ", ".join(table.inputs),
         **kind.plan(table.operator),
         "where": table.where,
         "by": _expressions(table.by),

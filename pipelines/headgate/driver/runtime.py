@@ -110,7 +110,9 @@ class PipelineRuntime:
         gold = (
             shape
             for name, stage in stages.gold.items()
-            for shape in stage.shapes(stages.type_of(self.pipeline.gold[name].silver))
+            for shape in stage.shapes(
+                {each: stages.type_of(each) for each in self.pipeline.gold[name].inputs}
+            )
         )
         bronze = (
             TableSchema(self.table(BRONZE.path(name)), stage.shape.schema, stage.shape.time_column)

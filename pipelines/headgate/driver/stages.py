@@ -189,7 +189,8 @@ class Stages:
         """The gold tables that read silver, then those that read these, and so on."""
         rank: dict[str, int] = {}
         for name, gold in self.gold.items():
-            rank[name] = 1 + rank.get(name_of(gold.upstream.name), 0) if _is_rollup(gold) else 0
+            above = name_of(gold.upstream[0].name)
+            rank[name] = 1 + rank.get(above, 0) if _is_rollup(gold) else 0
         for number in range(max(rank.values(), default=-1) + 1):
             yield [name for name in rank if rank[name] == number]
 
@@ -204,10 +205,12 @@ class Stages:
         ready = {
             name: gold
             for name in names
-            if (gold := self.gold[name]).upstream.name not in waits_for
+            if not _waits(gold := self.gold[name], waits_for)
             and not self._is_left_out(*(place.table for place in gold.places))
         }
-        upto = {name: gold.upstream.refresh().n for name, gold in ready.items()}
+        upto = {
+            name: min(each.refresh().n for each in gold.upstream) for name, gold in ready.items()
+        }
         # Read the decisions after upstream, so that none that it has passed is missed.
         if self._control.refresh().generation != generation:
             return False
@@ -320,12 +323,16 @@ class Stages:
         return Operations(known.operations_of(source), self._graph, replays)
 
 
+def _waits(gold: GoldStage, waits_for: Collection[str]) -> bool:
+    return any(table.name in waits_for for table in gold.upstream)
+
+
 def _is_rollup(gold: GoldStage) -> bool:
-    return kind_of(gold.upstream.name) == GOLD
+    return kind_of(gold.upstream[0].name) == GOLD
 
 
 def _open_operations(gold: GoldStage, operations: Operations) -> Operations:
     """The operations that the tables of a stage have not carried out. A rollup follows only those
     that the table which it reads has carried out."""
     found = operations.of(place.table for place in gold.places)
-    return found.up_to(gold.upstream.state.operation) if _is_rollup(gold) else found
+    return found.up_to(gold.upstream[0].state.operation) if _is_rollup(gold) else found

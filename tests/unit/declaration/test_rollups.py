@@ -59,7 +59,7 @@ def test_a_rollup_follows_the_table_that_it_reads(read: Read) -> None:
     days = declared.gold["days"]
     assert [*declared.gold] == ["hours", "days"]
     assert (days.reads, days.silver) == ("hours", "clean")
-    assert [*declared.folds] == ["hours"]
+    assert [*declared.with_late_rows] == ["hours"]
     assert days.types["best"] == TIMESTAMP
     graph = graph_of(declared)
     assert graph["gold/days"].upstream == ("gold/hours",)

@@ -142,7 +142,7 @@ class ControlOperator(StreamTask):
         from headgate.lake.control.requests import send_request
 
         now, layout, declared = datetime.now(UTC), self._stream.layout, self._declared()
-        tables = [name for name in self._tables(declared) if name in declared.folds]
+        tables = [name for name in self._tables(declared) if name in declared.with_late_rows]
         if not tables:
             raise AirflowFailException(
                 f"{self.name}: {self.table} reads a gold table, so it has no late rows of its own; "

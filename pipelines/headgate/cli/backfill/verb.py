@@ -35,7 +35,7 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import respond
 from headgate.commands import pipeline_command
-from headgate.declaration.contracts.operator import bounds_of
+from headgate.declaration.contracts.operator import backfilled_tables, bounds_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.errors import UsageError
@@ -204,13 +204,19 @@ def asked_of(
 
     first, last = time_range(begin, end, now)
     assert first is not None
-    names = [gold_table(declared, name).name for name in tables or declared.folds]
+    names = [gold_table(declared, name).name for name in tables or backfilled_tables(declared)]
     used = declared if other is None else load(other)
     for name in names:
         if (above := declared.gold[name].reads) is not None:
             raise UsageError(
                 f"gold.{name} reads gold.{above}, and what a backfill corrects there corrects it",
                 remedy=f"name that table: {pipeline_command('backfill', f'gold.{above}')}",
+            )
+        if name not in backfilled_tables(declared):
+            raise UsageError(
+                f"gold.{name} cannot be backfilled yet: its results are no windows",
+                remedy="rebuild it from silver: "
+                + pipeline_command("run", "--full-refresh", f"gold.{name}"),
             )
         require_windows(declared.gold[name])
         if used is not declared:

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import Key
-from headgate.declaration.model import GoldTable
-from headgate.declaration.names import STATUS_COLUMNS, Columns
+from headgate.declaration.model import GoldTable, Pipeline
+from headgate.declaration.names import (
+    INPUT,
+    SILVER_COLUMNS,
+    SILVER_IDENTITY,
+    STATUS_COLUMNS,
+    WHY_LATE,
+    Columns,
+)
 from headgate.declaration.reading.checked import Field, ProblemReport
+from headgate.declaration.types import STRING, Struct
 from headgate.registry import Registry
 
 if TYPE_CHECKING:
@@ -37,13 +45,17 @@ class Operator(ABC, Generic[Declared]):
     other keys of the table. ``ends``: a result ends, and its row becomes final. ``end_varies``: its
     rows decide when a result ends, so the end is a value of the row, as in a session.
     ``is_timed``: results are ranges of time, and a watermark or a drain makes them final.
-    ``rolls_up``: a table of this operator may read a gold table. ``limits`` is a sentence for the
-    reference, or empty.
+    ``rolls_up``: a table of this operator may read a gold table. ``appends``: it is an *append
+    operator*. ``limits`` is a sentence for the reference, or empty.
 
     A *fold* keeps the open results of a table as states in its open rows, and merges each batch
     into them. It extends ``FoldOperator`` (``flow.gold.operators.fold_operator``), which has the
-    stage of all folds, and adds only how rows are assigned to results. Any other operator has a
-    stage of its own.
+    stage of all folds, and adds only how rows are assigned to results.
+
+    An *append operator* computes each result once, when no row that is on time can change it any
+    more. It extends ``AppendOperator`` (``flow.gold.append.operator``), which has the stage of
+    them. It may read several silver tables, its ``inputs``. Its results are moments: they have one
+    time.
     """
 
     keys: ClassVar[tuple[Key, ...]]
@@ -52,14 +64,19 @@ class Operator(ABC, Generic[Declared]):
     end_varies: ClassVar[bool] = False
     is_timed: ClassVar[bool] = True
     rolls_up: ClassVar[bool] = False
+    appends: ClassVar[bool] = False
     limits: ClassVar[str] = ""
 
     # When a declaration is read.
 
+    def inputs(self, key: str, at: Field) -> tuple[Field, ...]:
+        """The fields that name the tables which an append operator reads."""
+        return ()
+
     @abstractmethod
     def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> Declared | None:
         """What ``key`` declares at ``at``; None after reporting what is wrong. ``scope`` has the
-        columns of the silver table."""
+        columns of the silver table, or, for an append operator, a struct for each input."""
 
     @abstractmethod
     def meaning(self, operator: Declared) -> Mapping[str, Any]:
@@ -71,7 +88,8 @@ class Operator(ABC, Generic[Declared]):
         """The columns of a result, before the author's, and their types. Late pairs have them too.
 
         If results are ranges of time, the first is the begin and the second is the end, both
-        timestamps. Without columns, a key has one result, which never ends.
+        timestamps. Those of an append operator begin with one time. Without columns, a key has one
+        result, which never ends.
         """
 
     def identity(self, operator: Declared) -> tuple[str, ...]:
@@ -92,6 +110,11 @@ class Operator(ABC, Generic[Declared]):
         """Rows before the begin of a result by up to so many microseconds may decide where it
         begins. 0 if the bounds of a result do not depend on rows."""
         return 0
+
+    def conditions(self, operator: Declared) -> tuple[str, ...]:
+        """Expressions over the rows of the inputs that decide which results an append operator
+        has."""
+        return ()
 
     @abstractmethod
     def plan(self, operator: Declared) -> Mapping[str, Any]:
@@ -131,6 +154,12 @@ def operator_of(table: GoldTable) -> Operator[Any]:
     return OPERATORS[table.kind]
 
 
+def backfilled_tables(pipeline: Pipeline) -> tuple[str, ...]:
+    """The gold tables that a backfill can compute again: those of folds that read silver."""
+    found = pipeline.with_late_rows.items()
+    return tuple(name for name, table in found if not operator_of(table).appends)
+
+
 def columns_of(table: GoldTable) -> Columns:
     """The columns of a gold table's results, before the author's."""
     return operator_of(table).columns(table.operator)
@@ -141,15 +170,38 @@ def gold_columns(table: GoldTable) -> Columns:
     return {**columns_of(table), **table.types, **STATUS_COLUMNS}
 
 
+def late_columns(table: GoldTable, silver: Mapping[str, Columns]) -> Columns:
+    """The columns of the late table: those of silver's row and of the result that it is late for.
+    With an append operator, the row's input, and a struct for each input with the columns of its
+    author; those of the other inputs are null. ``silver`` has all columns of each input."""
+    if not operator_of(table).appends:
+        return {**silver[table.silver], **columns_of(table), **WHY_LATE}
+    rows = {
+        name: Struct.of({n: type_ for n, type_ in silver[name].items() if n not in SILVER_COLUMNS})
+        for name in table.inputs
+    }
+    return {INPUT: STRING, **SILVER_COLUMNS, **WHY_LATE, **rows}
+
+
+def late_identity(table: GoldTable) -> tuple[str, ...]:
+    """The columns that identify a row of the late table."""
+    if operator_of(table).appends:
+        return (INPUT, *SILVER_IDENTITY)
+    return (*SILVER_IDENTITY, *identity_columns(table))
+
+
 def identity_columns(table: GoldTable) -> tuple[str, ...]:
     """The columns that distinguish the results of one key; empty if a key has one result."""
     return operator_of(table).identity(table.operator)
 
 
 def bounds_of(table: GoldTable) -> tuple[str, ...]:
-    """The columns with the begin and the end of a result; empty if results are no ranges of
-    time."""
-    return tuple(columns_of(table))[:2] if operator_of(table).is_timed else ()
+    """The columns with the begin and the end of a result, or with its only time; empty if results
+    are no ranges of time."""
+    operator = operator_of(table)
+    if not operator.is_timed:
+        return ()
+    return tuple(columns_of(table))[: 1 if operator.appends else 2]
 
 
 def begin_of(table: GoldTable) -> tuple[str, ...]:
@@ -161,6 +213,8 @@ def shown_key(table: GoldTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns with which a row is shown to a person: those of its range of time, if it has one,
     and those of its key."""
     by = tuple(each.name for each in table.by)
+    if operator_of(table).appends:
+        return bounds_of(table), identity_columns(table)
     if operator_of(table).is_timed:
         return tuple(columns_of(table)), by
     return (), (*identity_columns(table), *by)
@@ -173,5 +227,7 @@ def key_of_gold(table: GoldTable) -> tuple[str, ...]:
 
 def key_of(table: GoldTable) -> tuple[str, ...]:
     """As ``key_of_gold``, with the other columns of a result that follow from its identity."""
-    columns = identity_columns(table) if operator_of(table).end_varies else tuple(columns_of(table))
+    operator = operator_of(table)
+    only_identity = operator.end_varies or operator.appends
+    columns = identity_columns(table) if only_identity else tuple(columns_of(table))
     return (*columns, *(each.name for each in table.by))

@@ -115,7 +115,9 @@ _COMMON = (
     Key(
         "columns",
         "table",
-        "Expressions over `by` and `measures`, computed when the table is written.",
+        "Expressions over `by` and `measures`, computed when the table is written. With `join`, "
+        "expressions over the columns of both tables, such as `clicks.user`: the columns of a "
+        "row.",
         entry=_EXPRESSIONS,
     ),
     Key(
@@ -185,11 +187,6 @@ _COMMON = (
         "select the newest row of each key from silver in headgate query: "
         "QUALIFY row_number() OVER (PARTITION BY key ORDER BY _event_time DESC) = 1",
         replaces=("window", "measures", "allowed_lateness"),
-    ),
-    comes_next(
-        "join",
-        "join the tables in headgate query",
-        replaces=("from", "window", "measures", "allowed_lateness"),
     ),
     comes_next("process", "write `measures` and `columns`", replaces=("window", "measures")),
     comes_next("publish", "write the section `publish`, beside `gold`"),

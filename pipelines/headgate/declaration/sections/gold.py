@@ -12,7 +12,16 @@ from headgate.declaration.expressions.expression import parse_column, parse_scal
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.measure import parse_measure
 from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
-from headgate.declaration.names import LATE_COLUMNS, STATUS_COLUMNS, WINDOW_COLUMNS, TimeKind
+from headgate.declaration.names import (
+    INPUT,
+    LATE_COLUMNS,
+    SILVER_COLUMNS,
+    STATUS_COLUMNS,
+    WHY_LATE,
+    WINDOW_COLUMNS,
+    TimeKind,
+    nearest,
+)
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import (
     Field,
@@ -30,12 +39,15 @@ from headgate.declaration.types import DataType, Struct
 def build_gold_tables(
     sections: Mapping[str, Section],
     scopes: Mapping[str, Scope],
+    sources: Mapping[str, str],
     read_suite: ReadSuite,
     report: ProblemReport,
 ) -> dict[str, GoldTable]:
     """The gold tables, each after the one that it reads. ``scopes`` are the columns of each silver
-    table, ``read_suite`` reads the rules. Problems are reported; tables are then never used."""
+    table, ``sources`` the source of each, ``read_suite`` reads the rules. Problems are reported;
+    tables are then never used."""
     tables: dict[str, GoldTable] = {}
+    silver = partial({**scopes}, missing=isinstance(scopes, Partial))
     known = partial({**scopes}, missing=isinstance(scopes, Partial))
     left = dict(sections)
     while left:
@@ -46,7 +58,11 @@ def build_gold_tables(
             ready = [*left]
         for name in ready:
             section = left.pop(name)
-            table = _build(section, name, known, tables, read_suite, report)
+            if (append := _append_operator(section)) is not None:
+                of = name, section, *append, silver, sources
+                table = _build_append(*of, read_suite, report)
+            else:
+                table = _build(section, name, known, tables, read_suite, report)
             if table is None:
                 known[name] = Partial()
                 continue
@@ -121,7 +137,7 @@ def _build(
         return None
     return GoldTable(
         name=name,
-        silver=input_.silver if input_ else above,
+        inputs=input_.inputs if input_ else (above,),
         reads=input_.name if input_ else None,
         kind=found[0],
         operator=found[1],
@@ -134,6 +150,101 @@ def _build(
         time=_time(section),
         **section.values("allowed_lateness", "salt", "step"),
     )
+
+
+def _append_operator(section: Section) -> tuple[str, str, Field] | None:
+    """The append operator of a table, if it has one: its name, its key, and where that is."""
+    for name in OPERATORS.names():
+        for key in OPERATORS[name].keys if OPERATORS[name].appends else ():
+            if (at := section.get(key.name)) is not None:
+                return name, key.name, at
+    return None
+
+
+def _build_append(
+    name: str,
+    section: Section,
+    kind: str,
+    key: str,
+    at: Field,
+    silver: Mapping[str, Scope],
+    sources: Mapping[str, str],
+    read_suite: ReadSuite,
+    report: ProblemReport,
+) -> GoldTable | None:
+    """A table of the append operator ``kind``, whose ``key`` is given. ``silver`` and ``sources``
+    as in ``build_gold_tables``. Expressions can use the columns of an input as ``input.column``."""
+    operator = OPERATORS[kind]
+    inputs = _inputs(operator.inputs(key, at), silver, sources, report)
+    missing = isinstance(silver, Partial) or len(inputs) < len(operator.inputs(key, at))
+    scope = partial({of: _row_of(silver[of]) for of in inputs}, missing=missing)
+    value = operator.build(key, at, scope, report)
+    entries = section.entries("columns")
+    if not entries and not section.reported("columns"):
+        report.at(at, "needs the key 'columns', which names what is kept of a result")
+    ours = () if value is None else (*operator.columns(value), *STATUS_COLUMNS)
+    _check_names(ours, ({}, {}, entries), report)
+    columns = derive(entries, scope, report)
+    held: dict[str, DataType | None] = {**STATUS_COLUMNS, **dict.fromkeys(entries)}
+    held |= {} if value is None else operator.columns(value)
+    held |= {each.name: each.type for each in columns}
+    subject = VersionSubject(scope=held, silver=scope, adds_up=(), pairs_per_row=None)
+    named = section.get("expectations")
+    suite = read_suite(named, subject) if named else None
+    if value is None or not inputs:
+        return None
+    return GoldTable(
+        name=name,
+        inputs=inputs,
+        kind=kind,
+        operator=value,
+        where=None,
+        by=(),
+        measures=(),
+        columns=columns,
+        suite=suite,
+        late=built(LateSchedule, section.section("late")),
+        **section.values("allowed_lateness", "step"),
+    )
+
+
+def _row_of(columns: Scope) -> DataType | None:
+    """A row of an input as a struct; None if a column of it is not known, which is reported."""
+    known = {name: type_ for name, type_ in columns.items() if type_ is not None}
+    is_known = len(known) == len(columns) and not isinstance(columns, Partial)
+    return Struct.of(known) if is_known else None
+
+
+def _inputs(
+    named: Iterable[Field],
+    silver: Mapping[str, Scope],
+    sources: Mapping[str, str],
+    report: ProblemReport,
+) -> tuple[str, ...]:
+    """The silver tables that some fields name. Reports what cannot be read together."""
+    found: list[str] = []
+    for field in named:
+        if (name := field.text) not in silver:
+            guess = nearest(name, silver)
+            report.at(field, f"there is no silver table {name!r}", guess)
+        elif name in found:
+            report.at(field, f"{name!r} is given twice; make a second silver table from its source")
+        elif name in {INPUT, *SILVER_COLUMNS, *WHY_LATE}:
+            report.at(
+                field,
+                f"a silver table with the name {name!r} cannot be read here: it is "
+                "the name of a column of late side tables; give it another name",
+            )
+        elif found and sources.get(name) != sources.get(found[0]):
+            message = f"reads the source {sources.get(name)!r}, and {found[0]!r} reads"
+            report.at(
+                field,
+                f"{name!r} {message} {sources.get(found[0])!r}: tables of two sources "
+                "cannot be read together yet; join them in headgate query",
+            )
+        else:
+            found.append(name)
+    return tuple(found)
 
 
 def _time(section: Section) -> TimeKind:

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import shown_key
+from headgate.declaration.contracts.operator import operator_of, shown_key
 from headgate.declaration.expectations.result import RuleResult
 from headgate.declaration.expectations.validation import validate
 from headgate.declaration.kinds import GOLD, LATE, SILVER, name_of
@@ -295,7 +295,7 @@ def gate_of(
     if declared.suite is None:
         return None
     sums = None
-    if not declared.is_rollup:
+    if not declared.is_rollup and not operator_of(declared).appends:
         silver, late = table(SILVER.path(declared.silver)), table(LATE.path(declared.name))
         sums = SilverSums(spark, declared, silver, late)
     gold = table(GOLD.path(declared.name))

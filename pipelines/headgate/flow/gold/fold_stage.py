@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -10,7 +10,7 @@ from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -20,7 +20,7 @@ from headgate.declaration.kinds import GOLD, LATE, SILVER
 from headgate.declaration.names import REPLAYED, TimeColumns
 from headgate.flow.gold.aggregator import batch_constants
 from headgate.flow.gold.fold import GoldFold
-from headgate.flow.gold.late_replay import LATE_TIME, LateReplay, is_waiting
+from headgate.flow.gold.late_replay import LATE_TIME, LateReplay, is_result_final, is_waiting
 from headgate.flow.gold.recomputing import RecomputedResults, computed_rows
 from headgate.flow.gold.schema import declared_rows, gold_type, late_type, time_column
 from headgate.flow.operations.stage_table import StageTable
@@ -74,12 +74,13 @@ class FoldStage:
         self._time_column = time_column(declared)
         windows = operator_of(declared).pairs_per_row(declared.operator)
         self._pairs_per_row = None if declared.where else windows
-        self.upstream = table(SILVER.path(declared.silver)).reader()
+        self._silver = table(SILVER.path(declared.silver)).reader()
+        self.upstream: Sequence[Table] = (self._silver,)
         self.late = table(LATE.path(declared.name))
         self.gold = table(GOLD.path(declared.name))
-        self._silver_rows = TableRows(spark, self.upstream)
+        self._silver_rows = TableRows(spark, self._silver)
         self._gold_rows = declared_rows(spark, self.gold, declared)
-        replay = self._replay = LateReplay(self._fold, self.upstream, self.late, self.gold)
+        replay = self._replay = LateReplay(self._fold, self._silver, self.late, self.gold)
         late = StageTable(
             *(self.late, TableRows(spark, self.late).of, LATE_TIME),
             replay=replay.mark,
@@ -96,8 +97,9 @@ class FoldStage:
         )
         self.places: Sequence[StageTable] = (late, gold)
 
-    def shapes(self, silver: StructType) -> tuple[TableSchema, ...]:
-        gold, late = gold_type(self._declared), late_type(self._declared, silver)
+    def shapes(self, silver: Mapping[str, StructType]) -> tuple[TableSchema, ...]:
+        above = silver[self._declared.silver]
+        gold, late = gold_type(self._declared), late_type(self._declared, above)
         return (
             TableSchema(self.late, arrow_schema(late), LATE_TIME),
             TableSchema(self.gold, arrow_schema(gold), self._time_column),
@@ -106,7 +108,7 @@ class FoldStage:
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        ahead = batch_steps(self.upstream, self.gold.refresh().n, upto, watermarks)
+        ahead = batch_steps(self._silver, self.gold.refresh().n, upto, watermarks)
         for group in islice(ahead, most_steps):
             held = self.gold.refresh()
             at = just_after(held, now)
@@ -130,13 +132,18 @@ class FoldStage:
         return computed_rows(self._fold, silver, batches, meant, waiting, now)
 
     def defined_rows(
-        self, silver: Sequence[DataFile], late: Sequence[DataFile], gold: State, now: datetime
+        self,
+        silver: Mapping[str, Sequence[DataFile]],
+        late: Sequence[DataFile],
+        gold: State,
+        now: datetime,
     ) -> DataFrame:
         """All rows, open and final, that the definition of the table gives for some files of silver
-        and late when the table is at the state ``gold``. ``silver`` has no later batch."""
+        and late when the table is at the state ``gold``. ``silver`` has the files of each table by
+        its name, and no later batch."""
         lateness = micros(self._declared.allowed_lateness)
         waiting = TableRows(self._spark, self.late).of(late).where(is_waiting(gold.operation))
-        included = self._fold.included(self._silver_rows.of(silver), waiting)
+        included = self._fold.included(self._silver_rows.of(silver[self._declared.silver]), waiting)
         final_through = GoldPayload.of(gold).final_through(lateness)
         return self._fold.results(included, now, final_through).drop(STATE)
 
@@ -148,6 +155,11 @@ class FoldStage:
         ones, too."""
         span = begin, end - 1
         return self._fold.affected.inside(rows, computed, span, only_final=only_final)
+
+    def can_replay(self) -> Column:
+        if self.places[-1].end is None:
+            return F.lit(False)
+        return is_result_final(self._assignment.end, self.gold.refresh(), self._declared)
 
     def left_out(self, document: Document) -> DataFrame:
         return self._replay.left_out(document)
@@ -201,7 +213,7 @@ class FoldStage:
         closed_through = GoldPayload.of(held).closed_through
         is_small = count <= FEW and closed_through is None
         known = self._assignment.slack, self._assignment.times
-        candidates = late_candidates(self.upstream, files, *known) if is_small else None
+        candidates = late_candidates(self._silver, files, *known) if is_small else None
         if candidates is not None:
             rows = self._late_rows(self._spark.createDataFrame(candidates), None).toArrow()
             staged = stage_arrow(self.late, state, rows, time_column=LATE_TIME)

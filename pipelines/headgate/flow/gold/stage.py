@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class GoldStage(Protocol):
-    """The only writer of ``gold/<table>`` and ``late/<table>``. ``upstream`` is a separate reader
-    of the silver table, or of the gold table that a rollup reads. ``places`` are the tables for
-    operations, the late table first. A rollup has no late table.
+    """The only writer of ``gold/<table>`` and ``late/<table>``. ``upstream`` has a separate reader
+    of each silver table that it reads, or of the gold table that a rollup reads. ``places`` are the
+    tables for operations, the late table first. A rollup has no late table.
 
     The content of the tables at batch id n is a function of silver at n and of the operations up to
     n. It does not depend on where batches end, or on restarts. One commit per table contains rows,
@@ -31,12 +31,13 @@ class GoldStage(Protocol):
     at n too. The commits count the pairs of silver's rows: ``pairs = folded + late``.
     """
 
-    upstream: Table
+    upstream: Sequence[Table]
     gold: Table
     places: Sequence[StageTable]
 
-    def shapes(self, silver: StructType) -> Sequence[TableSchema]:
-        """The tables as declared, the late table first. ``silver`` is the row type of silver."""
+    def shapes(self, silver: Mapping[str, StructType]) -> Sequence[TableSchema]:
+        """The tables as declared, the late table first. ``silver`` has the row type of each silver
+        table that it reads, by its name."""
 
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
@@ -50,6 +51,9 @@ class GoldStage(Protocol):
     def late_pairs(self, rows: DataFrame) -> DataFrame:
         """The pairs of some silver rows that would be late if the rows arrived now: each row once
         for every result that it would be late for."""
+
+    def can_replay(self) -> Column:
+        """Whether a replay would take a late row now, over the columns of the late table."""
 
     def left_out(self, document: Document) -> DataFrame:
         """The results, with their begins and ends in microseconds since 1970 UTC, whose late pairs
@@ -65,15 +69,3 @@ def gold_stage_of(
     if above is None:
         return operator.stage(spark, table, declared)
     return operator.rollup_stage(spark, table, declared, above)
-
-
-def is_final(spark: SparkSession, table: TableOf, declared: GoldTable) -> Column:
-    """Whether the result of a late row of a gold table is final now."""
-    from pyspark.sql import functions as F
-
-    from headgate.flow.gold import late_replay
-
-    stage = gold_stage_of(spark, table, declared)
-    if (end := stage.places[-1].end) is None:
-        return F.lit(False)
-    return late_replay.is_result_final(end, stage.gold.refresh(), declared)

@@ -49,6 +49,8 @@ class DrainOperation(TableOperation):
 
         from headgate.lake.tables.staging import stage
 
+        if place.drain is not None:
+            return place.drain(place, state)
         opened = open_rows(place.table)
         if not opened.live or place.end is None:
             return Change(state)

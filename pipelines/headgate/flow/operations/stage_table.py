@@ -29,8 +29,9 @@ class StageTable:
     that identify a row of gold, ``counter`` is its first ``count(*)``, if it has one.
     ``end_varies`` as in the operator's contract. ``replay``
     computes how a replay of late pairs changes the table, ``give_up`` how a table takes that back
-    before its gold table has it; None if the stage does not replay. ``follow`` computes how an
-    operation changes a rollup; None for other tables."""
+    before its gold table has it; None if the stage does not replay. ``drain`` computes how a drain
+    changes a gold table; None if its open rows become final. ``follow`` computes how an operation
+    changes a rollup; None for other tables."""
 
     table: Table
     rows: Callable[[Sequence[DataFile]], DataFrame]
@@ -41,6 +42,7 @@ class StageTable:
     end_varies: bool = False
     replay: Callable[[StageTable, State, Document], Change] | None = None
     give_up: Callable[[StageTable, State, Document], Change] | None = None
+    drain: Callable[[StageTable, State], Change] | None = None
     follow: Follow | None = None
 
 

@@ -29,10 +29,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import identity_columns, key_of_gold
+from headgate.declaration.contracts.operator import key_of_gold, late_identity
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.model import GoldTable, Pipeline, Publication
-from headgate.declaration.names import SILVER_IDENTITY
 from headgate.failpoints import failpoint
 from headgate.flow.publish.changes import changes, may_remove_results
 from headgate.flow.publish.publication import (
@@ -84,7 +83,7 @@ def removed_messages(publication: Publication, gone: DataFrame, state: State) ->
 
 
 def late_messages(publication: Publication, columns: Sequence[str], table: GoldTable) -> Projection:
-    identity = [*SILVER_IDENTITY, *identity_columns(table)]
+    identity = late_identity(table)
     headers = {"reason": F.col("reason")}
     return _message(publication, F.col("_event_id"), _json(columns), identity, headers)
 

@@ -12,11 +12,10 @@ from datetime import datetime
 import pyarrow as pa
 
 from headgate import exit_codes
-from headgate.declaration.contracts.operator import identity_columns, key_of_gold
+from headgate.declaration.contracts.operator import key_of_gold, late_identity
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
 from headgate.declaration.model import Pipeline, Publication
-from headgate.declaration.names import SILVER_IDENTITY
 from headgate.errors import HeadgateError
 from headgate.flow.publish.sinks.writers import Mirror, Writer, failure_of
 from headgate.lake.storage.files import Storage
@@ -122,7 +121,7 @@ def identity_of(pipeline: Pipeline, publication: Publication) -> tuple[str, ...]
         return ("partition", "offset", "table")
     table = pipeline.gold[publication.table]
     if publication.layer == "late":
-        return (*SILVER_IDENTITY, *identity_columns(table))
+        return late_identity(table)
     return key_of_gold(table)
 
 

@@ -16,6 +16,7 @@ from headgate.declaration.contracts.operator import columns_of, key_of
 from headgate.declaration.kinds import BRONZE, SILVER
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.failpoints import failpoint
+from headgate.flow.gold.append.stage import AppendStage
 from headgate.flow.gold.fold_stage import FoldStage
 from headgate.flow.gold.late_replay import LatePairSelection, is_waiting
 from headgate.flow.gold.recomputing import RecomputedResults
@@ -51,14 +52,14 @@ class ComparedTable:
 
 def computable_stage(
     spark: SparkSession, table: TableOf, declared: GoldTable, above: GoldTable | None = None
-) -> FoldStage | RollupStage:
+) -> FoldStage | RollupStage | AppendStage:
     """The stage of a gold table; ``above`` is the gold table that a rollup reads. Raises
-    NotBackfilledError if it is not that of a fold."""
+    NotBackfilledError if it cannot compute its rows again."""
     stage = gold_stage_of(spark, table, declared, above)
-    if not isinstance(stage, FoldStage | RollupStage):
+    if not isinstance(stage, FoldStage | RollupStage | AppendStage):
         raise NotBackfilledError(
-            f"gold.{declared.name}: its operator {declared.kind} keeps no folds, and cannot be "
-            "computed for a range of time",
+            f"gold.{declared.name}: its operator {declared.kind} has a stage of its own, and "
+            "cannot be computed for a range of time",
             remedy="leave the table out",
         )
     return stage
@@ -111,7 +112,7 @@ class BackfillComputation:
         self, declared: GoldTable, target: BackfillTarget, now: datetime
     ) -> ComparedTable:
         stage = computable_stage(self._spark, self._table, declared)
-        assert isinstance(stage, FoldStage)  # a backfill leaves rollups out
+        assert isinstance(stage, FoldStage)  # a backfill leaves other tables out
         type_, window = gold_type(declared), tuple(columns_of(declared))
         by = tuple(each.name for each in declared.by)
         key = key_of(declared)

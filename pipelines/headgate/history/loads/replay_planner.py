@@ -41,8 +41,8 @@ class ReplayPlanner:
         table = partial(Table, layout.storage, pipeline=pipeline.name)
         names = [
             name
-            for name, each in pipeline.folds.items()
-            if pipeline.silver[each.silver].source == source
+            for name, each in pipeline.with_late_rows.items()
+            if any(pipeline.silver[of].source == source for of in each.inputs)
         ]
         self._source, self._reason = source, request.reason
         self._control = ControlTable.of(layout.storage, pipeline.name)

@@ -108,7 +108,7 @@ def _both_sides(
     """The rows of the table whose results lie in the range, and those of the definition: open and
     final ones."""
     inputs = target.inputs
-    known = (inputs.upstream, inputs.late, target.gold.table)
+    known = (*inputs.upstream.values(), inputs.late, target.gold.table)
     tables = {table.name: table for table in known if table is not None}
     stage = computable_stage(spark, tables.__getitem__, target.declared, inputs.above)
     state = target.gold.state

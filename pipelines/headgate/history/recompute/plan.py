@@ -52,11 +52,11 @@ class AppliedPatch:
 
 @dataclass(frozen=True)
 class RecomputeInputs:
-    """The table that a gold table reads, its late table, and their files; a rollup has no late
-    table. ``above`` is the gold table that a rollup reads."""
+    """The tables that a gold table reads, by their names, its late table, and their files; a rollup
+    has no late table. ``above`` is the gold table that a rollup reads."""
 
-    upstream: Table
-    files: tuple[DataFile, ...]
+    upstream: Mapping[str, Table]
+    files: Mapping[str, tuple[DataFile, ...]]
     late: Table | None = None
     late_files: tuple[DataFile, ...] = ()
     above: GoldTable | None = None
@@ -134,7 +134,7 @@ def _of_gold(
     above = deployed.gold[declared.reads]
     position = followed_by(position_as_declared(at, deployed, GOLD.path(above.name)), gold)
     files = final_files_within(above, position, spans)
-    return RecomputeInputs(position.table, files, above=above)
+    return RecomputeInputs({above.name: position.table}, {above.name: files}, above=above)
 
 
 def _of_silver(
@@ -144,12 +144,16 @@ def _of_silver(
     gold: TablePosition,
     spans: Sequence[Span],
 ) -> RecomputeInputs:
-    late, silver = (
-        position_as_declared(at, deployed, path)
-        for path in (LATE.path(declared.name), SILVER.path(declared.silver))
+    late = position_as_declared(at, deployed, LATE.path(declared.name))
+    silver = {
+        name: position_as_declared(at, deployed, SILVER.path(name)) for name in declared.inputs
+    }
+    return RecomputeInputs(
+        {name: each.table for name, each in silver.items()},
+        {name: _silver_files(each, gold, spans) for name, each in silver.items()},
+        late.table,
+        overlapping_files(late.handle, _TIME, spans),
     )
-    late_files = overlapping_files(late.handle, _TIME, spans)
-    return RecomputeInputs(silver.table, _silver_files(silver, gold, spans), late.table, late_files)
 
 
 def _silver_files(

@@ -73,13 +73,14 @@ def replay_outcomes(
     bronze.refresh()
     found = _Outcomes(records, corrected)
     table = partial(Table, layout.storage, pipeline=pipeline.name)
-    gold = {name: gold_stage_of(spark, table, each) for name, each in pipeline.folds.items()}
+    readers = pipeline.with_late_rows
+    gold = {name: gold_stage_of(spark, table, each) for name, each in readers.items()}
     tables = [t for t in pipeline.silver.values() if t.source == source.name]
     with BronzeStage(spark, bronze, source).decoded(copies) as rows:
         found.read(rows)
         for silver in tables:
-            readers = {n: gold[n] for n, g in pipeline.folds.items() if g.silver == silver.name}
-            found.validate(silver, rows, SilverTransform(silver, source.record), readers)
+            own = {n: gold[n] for n, each in readers.items() if silver.name in each.inputs}
+            found.validate(silver, rows, SilverTransform(silver, source.record), own)
     return list(found.outcomes())
 
 

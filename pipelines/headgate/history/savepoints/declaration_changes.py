@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
+from headgate.declaration.digest import inputs_in
 from headgate.declaration.errors import Invalid
 from headgate.declaration.keys.pipeline import durations
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of, name_of
@@ -76,8 +77,8 @@ def compare_declarations(
     continued: set[str] = set()
     for path in definitions:
         if kind_of(path) in _SECTIONS:
-            above = _above(declared, path)
-            extend = can_extend if above is None or above in continued else lambda _: False
+            is_continued = continued.issuperset(_above(declared, path))
+            extend = can_extend if is_continued else lambda _: False
             plans.append(_plan(path, definitions, deployed, declared, can_reread, extend))
             if plans[-1].action in ("resume", "extend"):
                 continued.add(path)
@@ -142,8 +143,8 @@ def _reasons(path: str, before: Definition | None, after: Definition) -> Iterato
         yield "this version of Headgate interprets the same declaration differently"
     own = list(_differences(_section(before, path) or {}, _section(after, path) or {}))
     yield from own
-    if not own and (above := _above(after, path)) is not None:
-        yield f"{above} changes"
+    if not own:
+        yield from (f"{above} changes" for above in _above(after, path)[:1])
 
 
 def _section(meaning: Definition, path: str) -> Definition | None:
@@ -151,12 +152,14 @@ def _section(meaning: Definition, path: str) -> Definition | None:
     return found
 
 
-def _above(meaning: Definition, path: str) -> str | None:
-    section = _section(meaning, path) or {}
+def _above(meaning: Definition, path: str) -> tuple[str, ...]:
+    """The tables that a table reads."""
+    section, kind = _section(meaning, path) or {}, kind_of(path)
     if reads := section.get("reads"):
-        return GOLD.path(reads)
-    above = {GOLD: (SILVER, "silver"), SILVER: (BRONZE, "source")}.get(kind_of(path))
-    return above[0].path(section[above[1]]) if above else None
+        return (GOLD.path(reads),)
+    if kind == SILVER:
+        return (BRONZE.path(section["source"]),)
+    return tuple(map(SILVER.path, inputs_in(section))) if kind == GOLD else ()
 
 
 def _differences(before: Definition, after: Definition, within: str = "") -> Iterator[str]:
@@ -244,17 +247,9 @@ def only_adds(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
 
 def _upwards(path: str, meaning: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The section and the name of a table, and of each of its upstream tables."""
-    kind, name = kind_of(path), name_of(path)
-    while kind == GOLD:
-        yield "gold", name
-        section = meaning["gold"][name]
-        if not (reads := section.get("reads")):
-            kind, reads = SILVER, section["silver"]
-        name = reads
-    if kind == SILVER:
-        yield "silver", name
-        name = meaning["silver"][name]["source"]
-    yield "sources", name
+    yield _SECTIONS[kind_of(path)], name_of(path)
+    for above in _above(meaning, path):
+        yield from _upwards(above, meaning)
 
 
 def _only_adds(before: Any, after: Any, key: str = "") -> bool:

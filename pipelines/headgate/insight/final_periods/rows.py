@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from headgate.declaration.contracts.operator import bounds_of
+from headgate.declaration.contracts.operator import bounds_of, operator_of
 from headgate.declaration.kinds import GOLD
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.insight.final_periods.finality import as_computed, final_at
@@ -132,12 +132,13 @@ class FinalRows:
 
     @property
     def _end(self) -> str:
-        """The column with the end of a result."""
-        return quoted(bounds_of(self._declared)[1])
+        """The column with the end of a result, or with its only time."""
+        return quoted(bounds_of(self._declared)[-1])
 
     @property
     def _micros(self) -> str:
-        return f"epoch_us({self._end})"
+        """The end of a result. One that has a single time ends with this microsecond."""
+        return f"epoch_us({self._end}) + {int(operator_of(self._declared).appends)}"
 
     def _paths_at(self, version: int) -> frozenset[str] | None:
         """The files of a version; None if the log, or a file, is not there any more."""

@@ -105,7 +105,7 @@ def _gold(declared: GoldTable, source: str, at: Positions) -> GoldAccount:
     return GoldAccount(
         table=declared.name,
         source=source,
-        silver=declared.reads or declared.silver,
+        silver=declared.reads or ", ".join(declared.inputs),
         n=gold.n,
         lag=at.bronze[source].n - gold.n,
         pairs=gold.total("pairs"),
@@ -185,7 +185,8 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
             rows = followed_by(at.gold[declared.reads], gold).total("final")
             law = f"pairs = final rows of gold.{declared.reads} × windows a row"
         else:
-            rows = as_of(at.silver[declared.silver], gold.state.n).total("silver")
+            above = (as_of(at.silver[each], gold.state.n) for each in declared.inputs)
+            rows = sum(each.total("silver") for each in above)
             law = "pairs = silver rows × windows a row"
         laws.check(gold, law, rows * windows, gold.total("pairs"))
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headgate.declaration.contracts.operator import identity_columns, key_of_gold
+from headgate.declaration.contracts.operator import key_of_gold, late_identity, operator_of
 from headgate.declaration.model import Explode, GoldTable, Pipeline, SilverTable
-from headgate.declaration.names import IDENTITY, POSITION, SILVER_IDENTITY
+from headgate.declaration.names import IDENTITY, INPUT, POSITION, SILVER_IDENTITY
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.damage import naming_damage
 from headgate.lake.tables.record_shape import IGNORED
@@ -194,29 +194,35 @@ class _Prover:
             yield from self._rollup(table, gold)
             return
         late = late_as_of(self._at.late[table.name], gold)
-        late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in identity_columns(table)))
-        self._load("late_rows", late, [*_SILVER_COLUMNS, *identity_columns(table)])
-        silver = as_of(self._at.silver[table.silver], gold.state.n)
-        self._load("silver_rows", silver, _SILVER_COLUMNS)
-        yield from self._wrong(
-            late.table.name,
-            "pairs more than once",
-            late_twice,
-        )
-        yield from self._wrong(late.table.name, "pairs of rows that silver lacks", _LATE_FOREIGN)
+        of_result = [name for name in late_identity(table) if name not in SILVER_IDENTITY]
+        self._load("all_late_rows", late, [*_SILVER_COLUMNS, *of_result])
+        late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in of_result))
+        yield from self._wrong(late.table.name, "pairs more than once", late_twice)
+        for name in table.inputs:
+            own = f"WHERE {INPUT} = '{name}'" if operator_of(table).appends else ""
+            self._run(f"CREATE OR REPLACE TEMP TABLE late_rows AS FROM all_late_rows {own}")
+            silver = as_of(self._at.silver[name], gold.state.n)
+            self._load("silver_rows", silver, _SILVER_COLUMNS)
+            problem = "pairs of rows that silver lacks"
+            yield from self._wrong(late.table.name, problem, _LATE_FOREIGN)
+        if operator_of(table).appends:
+            yield from self._unique(table, gold)
         if table.counter is not None:
             yield from self._counted(gold, table.counter)
 
     def _rollup(self, table: GoldTable, gold: TablePosition) -> Iterator[Discrepancy]:
         """Check that no two rows have the same key, and that the windows' counts add up to the
         folded rows."""
+        yield from self._unique(table, gold)
+        if table.counter is not None:
+            yield from self._counted(gold, table.counter)
+
+    def _unique(self, table: GoldTable, gold: TablePosition) -> Iterator[Discrepancy]:
         key = ", ".join(f'"{name}"' for name in key_of_gold(table))
         self._load("gold_keys", gold, [*key_of_gold(table)])
         rows = f"SELECT {key} FROM gold_keys GROUP BY ALL HAVING count(*) > 1"
         if (count := self._number(f"SELECT count(*) FROM ({rows})")) > 0:
             yield Discrepancy(gold.table.name, "results more than once", count)
-        if table.counter is not None:
-            yield from self._counted(gold, table.counter)
 
     def _counted(self, gold: TablePosition, measure: str) -> Iterator[Discrepancy]:
         self._load("gold_rows", gold, [measure])
@@ -319,7 +325,7 @@ _MISSING = f"""
 """
 _LATE_TWICE = f"""
     SELECT {_OF_SILVER}, {{}}count(*) AS times
-    FROM late_rows GROUP BY ALL HAVING count(*) > 1
+    FROM all_late_rows GROUP BY ALL HAVING count(*) > 1
 """
 _LATE_FOREIGN = f"""
     SELECT {_OF_SILVER}, _event_id AS event_id FROM late_rows

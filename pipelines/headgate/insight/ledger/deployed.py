@@ -37,7 +37,7 @@ def deployed(layout: Layout, pipeline: Pipeline) -> Pipeline:
     }
     gold: dict[str, GoldTable] = {}
     for name, table in pipeline.gold.items():  # each after the table that it reads
-        is_read = table.silver in silver and (table.reads is None or table.reads in gold)
+        is_read = silver.keys() >= {*table.inputs} and (table.reads is None or table.reads in gold)
         if is_read and are_there(GOLD.path(name), LATE.path(name)):
             gold[name] = table
     sources = sources or dict(pipeline.sources)  # it has never run

@@ -25,13 +25,14 @@ from openlineage.client.facet_v2 import (
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from headgate.declaration.contracts.operator import bounds_of, columns_of
+from headgate.declaration.contracts.operator import bounds_of, columns_of, operator_of
 from headgate.declaration.contracts.sink import sink_of
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.expressions.tokens import tokenize
 from headgate.declaration.graph import Node
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER
 from headgate.declaration.model import GoldTable, Measure, Pipeline, Record, SilverTable
+from headgate.declaration.names import RESULT_ID, RESULT_TIME
 from headgate.declaration.suites.model import Suite, count_key
 from headgate.declaration.types import TIMESTAMP, DataType
 from headgate.flow.gates.validations import Validation, validations
@@ -50,10 +51,12 @@ EVENT_TIME = "_event_time"
 
 @dataclass(frozen=True, order=True)
 class Input:
-    """A column of the upstream table, and how it is used."""
+    """A column of an upstream table, and how it is used. ``place`` is that of the table among the
+    upstream tables, if there are several."""
 
     column: str
     how: How
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ def of_silver(table: SilverTable, record: Record) -> Columns:
 def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
     """``of`` has the columns of the table that it reads: a rollup reads the end of a row as its
     event time, and the bounds of a row as a struct."""
+    if operator_of(table).appends:
+        return _of_append(table)
     if table.reads is None:
         # When and where a record arrived is no field of it.
         is_of_event_time = table.time == "event" and bool(bounds_of(table))
@@ -100,7 +105,7 @@ def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
         return _of_gold(table, declared.silver[table.silver].types.keys(), time)
     above = declared.gold[table.reads]
     bounds = tuple(columns_of(above))
-    found = _of_gold(table, {*above.types, above.name}, bounds[1])
+    found = _of_gold(table, {*above.types, above.name}, bounds_of(above)[-1])
     if above.name in above.types:
         return found
 
@@ -113,6 +118,34 @@ def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
 
     of = {name: each_bound(inputs) for name, inputs in found.of.items()}
     return Columns(of, each_bound(found.rows))
+
+
+def _of_append(table: GoldTable) -> Columns:
+    """Expressions name a column of an input as ``input.column``."""
+    operator = operator_of(table)
+    time = tuple(Input(EVENT_TIME, _COMPUTED, place) for place in range(len(table.inputs)))
+    of: dict[str, tuple[Input, ...]] = {RESULT_TIME: time, RESULT_ID: ()}
+    for column in table.columns:
+        read = _read(column.expression, table.inputs)
+        is_itself = any(column.expression == f"{table.inputs[at]}.{name}" for at, name in read)
+        how: How = "IDENTITY" if is_itself else "TRANSFORMATION"
+        of[column.name] = tuple(Input(name, how, at) for at, name in read)
+    conditions = operator.conditions(table.operator)
+    rows = (Input(n, "FILTER", at) for each in conditions for at, n in _read(each, table.inputs))
+    return Columns(of, _without_copies(rows))
+
+
+def _read(expression: str, inputs: Sequence[str]) -> list[tuple[int, str]]:
+    """The columns of inputs that an expression reads, each with the place of its input."""
+    try:
+        found = {
+            (inputs.index(parts[0]), parts[1])
+            for column in sqlglot.parse_one(expression, dialect="spark").find_all(exp.Column)
+            if len(parts := [part.name for part in column.parts]) > 1 and parts[0] in inputs
+        }
+    except SqlglotError:  # Spark's grammar has more than that of sqlglot
+        found = set()
+    return sorted(found)
 
 
 def _of_gold(table: GoldTable, names: Collection[str], time: str | None) -> Columns:
@@ -259,7 +292,7 @@ def outputs(
     ]
     facets: dict[str, DatasetFacet] = {"schema": schema_dataset.SchemaDatasetFacet(fields)}
     if above := _above(declared, layout, node):
-        facets["columnLineage"] = _column_lineage(columns, above)
+        facets["columnLineage"] = _column_lineage(columns, above, several=len(node.upstream) > 1)
     about: dict[str, OutputDatasetFacet] = {}
     if rows is not None:
         about["outputStatistics"] = (
@@ -298,15 +331,18 @@ def _columns(declared: Pipeline, node: Node) -> tuple[Columns, Mapping[str, Data
 
 
 def _column_lineage(
-    columns: Columns, above: list[Name]
+    columns: Columns, above: list[Name], *, several: bool
 ) -> column_lineage_dataset.ColumnLineageDatasetFacet:
+    """``several``: the inputs say from which of the tables ``above`` they are. Otherwise a column
+    may be from any of them, such as from several topics."""
+
     def fields(inputs: Iterable[Input]) -> list[column_lineage_dataset.InputField]:
         return [
             column_lineage_dataset.InputField(
                 *name, each.column, [column_lineage_dataset.Transformation(_type(each), each.how)]
             )
-            for name in above
             for each in inputs
+            for name in (above[each.place : each.place + 1] if several else above)
         ]
 
     of = {

@@ -181,7 +181,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
         {n: found.tables[REJECTED.path(n)] for n, table in pipeline.silver.items() if table.suite},
         {name: found.tables[SILVER.path(name)] for name in pipeline.silver},
         {name: found.tables[GOLD.path(name)] for name in pipeline.gold},
-        {name: found.tables[LATE.path(name)] for name in pipeline.folds},
+        {name: found.tables[LATE.path(name)] for name in pipeline.with_late_rows},
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headgate.declaration.contracts.operator import columns_of, key_of_gold
+from headgate.declaration.contracts.operator import bounds_of, columns_of, key_of_gold
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import SILVER_IDENTITY
 from headgate.flow.gold.schema import declared_rows
@@ -25,7 +25,10 @@ class FinalRows:
     def __init__(self, spark: SparkSession, table: Table, declared: GoldTable) -> None:
         self._declared = declared
         self._rows = declared_rows(spark, table, declared)
-        bounds = tuple(columns_of(declared))
+        bounds = bounds_of(declared)
+        # The last microsecond of a result; one that has a single time has no other.
+        last = F.unix_micros(bounds[-1]) - F.lit(len(bounds) - 1)
+        result = struct_of(columns_of(declared)).alias(declared.name)
         key = struct_of(key_of_gold(declared))
         place = {
             "_partition": F.hash(key),
@@ -34,8 +37,8 @@ class FinalRows:
         }
         self._as_read = Projection(
             *(f"`{name}`" for name in declared.types),
-            *([] if declared.name in declared.types else [struct_of(bounds).alias(declared.name)]),
-            F.timestamp_micros(F.unix_micros(bounds[1]) - F.lit(1)).alias("_event_time"),
+            *([] if declared.name in declared.types else [result]),
+            F.timestamp_micros(last).alias("_event_time"),
             F.lit(None).cast("timestamp").alias("_clock"),
             *(place[name].cast(str(type_)).alias(name) for name, type_ in SILVER_IDENTITY.items()),
         )

@@ -8,12 +8,12 @@ drain has closed corrects it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -46,7 +46,7 @@ from headgate.lake.tables.snapshot import TablePosition
 from headgate.lake.tables.spans import EVERYTHING, Span
 from headgate.lake.tables.staging import stage
 from headgate.lake.tables.state import Counts, State, add_counts, just_after, time_of
-from headgate.lake.tables.table import TableOf
+from headgate.lake.tables.table import Table, TableOf
 from headgate.lake.tables.table_schema import TableSchema
 
 _ALL = 1 << 62
@@ -54,16 +54,17 @@ _ALL = 1 << 62
 
 
 class RollupStage:
-    """A ``GoldStage`` without a late table. ``upstream`` reads the table ``above``."""
+    """A ``GoldStage`` without a late table. ``upstream`` is a reader of the table ``above``."""
 
     def __init__(self, table: TableOf, fold: GoldFold, above: GoldTable) -> None:
         self._fold, self._spark = fold, fold.spark
         self._declared, self._above = (declared := fold.declared), above
         self._lateness = micros(declared.allowed_lateness)
         self._time_column = time_column(declared)
-        self.upstream = table(GOLD.path(above.name)).reader()
+        self._above_table = table(GOLD.path(above.name)).reader()
+        self.upstream: Sequence[Table] = (self._above_table,)
         self.gold = table(GOLD.path(declared.name))
-        self._input = FinalRows(fold.spark, self.upstream, above)
+        self._input = FinalRows(fold.spark, self._above_table, above)
         self._rows = declared_rows(fold.spark, self.gold, declared)
         self._correction = Correction(fold, self.gold)
         operator = operator_of(declared)
@@ -78,17 +79,17 @@ class RollupStage:
         )
         self.places: Sequence[StageTable] = (self._place,)
 
-    def shapes(self, silver: StructType) -> tuple[TableSchema, ...]:
+    def shapes(self, silver: Mapping[str, StructType]) -> tuple[TableSchema, ...]:
         schema = arrow_schema(gold_type(self._declared))
         return (TableSchema(self.gold, schema, self._time_column),)
 
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        held, above = self.gold.refresh(), self.upstream.refresh()
+        held, above = self.gold.refresh(), self._above_table.refresh()
         if held.n >= upto and held.operation >= above.operation:
             return
-        if (changes := changes_after(self.upstream, held.n, held.operation)) is None:
+        if (changes := changes_after(self._above_table, held.n, held.operation)) is None:
             self._commit(self._compared(held, just_after(held, now)))
             return
         for change in islice(steps(changes, upto, held.operation), most_steps):
@@ -98,26 +99,33 @@ class RollupStage:
     def follow(self, place: StageTable, state: State, *, closes: bool) -> Change:
         """How an operation changes the table, once the table that it reads has carried it out."""
         held = self.gold.refresh()
-        self.upstream.refresh()
-        changes = changes_after(self.upstream, held.n, held.operation) or ()
+        self._above_table.refresh()
+        changes = changes_after(self._above_table, held.n, held.operation) or ()
         of_operation = (c for c in changes if c.last.state.operation == state.operation)
         if (change := next(of_operation, None)) is None:
-            raise gap(self.gold.name, self.upstream, held)
+            raise gap(self.gold.name, self._above_table, held)
         return self._changed(state, held, change, time_of(state.at), closes=closes)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
+        raise NotImplementedError("no row of a rollup is late")
+
+    def can_replay(self) -> Column:
         raise NotImplementedError("no row of a rollup is late")
 
     def left_out(self, document: Document) -> DataFrame:
         raise NotImplementedError("no row of a rollup is late")
 
     def defined_rows(
-        self, files: Sequence[DataFile], late: Sequence[DataFile], gold: State, now: datetime
+        self,
+        files: Mapping[str, Sequence[DataFile]],
+        late: Sequence[DataFile],
+        gold: State,
+        now: datetime,
     ) -> DataFrame:
         """All rows, open and final, that the definition of the table gives for some files of the
         table that it reads when it is at the state ``gold`` itself. ``late`` is empty."""
         through = GoldPayload.of(gold).final_through(self._lateness)
-        return self._results(files, now, through).drop(STATE)
+        return self._results(files[self._above.name], now, through).drop(STATE)
 
     def inside(
         self, rows: DataFrame, computed: DataFrame, begin: int, end: int, *, only_final: bool
@@ -130,13 +138,13 @@ class RollupStage:
         """The commit of a table that begins, or cannot follow because the log or a file of the
         other table is not there any more, such as after a restore. It gets the rows that all final
         rows of the other table give. Those that differ are corrected."""
-        above, payload = self.upstream.state, GoldPayload.of(held)
+        above, payload = self._above_table.state, GoldPayload.of(held)
         theirs = GoldPayload.of(above)
         ends = (payload.closed_through, theirs.closed_through)
         closed = max((end for end in ends if end is not None), default=None)
         payload = replace(payload, watermark=theirs.watermark, closed_through=closed)
         state = replace(held.advanced_to(above.n, now, payload), operation=above.operation)
-        files = [file for file in live_files(self.upstream.handle) if file.is_final]
+        files = [file for file in live_files(self._above_table.handle) if file.is_final]
         through = payload.final_through(self._lateness)
         rows = self._results(files, now, through).persist()
         try:
@@ -236,7 +244,7 @@ class RollupStage:
         affected = of_results.of(new.unionByName(removed), correction.rows_within).persist()
         try:
             spans = of_results.spans(affected)
-            at = TablePosition(self.upstream, change.last.version, change.last.state)
+            at = TablePosition(self._above_table, change.last.version, change.last.state)
             files = final_files_within(self._above, at, spans)
             through = _ALL if closes else GoldPayload.of(state).final_through(self._lateness)
             computed = self._results(files, now, through, affected).persist()
@@ -299,7 +307,7 @@ class RollupStage:
     def _require_all(self, state: State, new: Sequence[DataFile], pairs: int) -> None:
         if self._pairs_per_row is not None:
             there = sum(file.rows for file in new) * self._pairs_per_row
-            what = f"pairs of the rows of {self.upstream.name} were counted"
+            what = f"pairs of the rows of {self._above_table.name} were counted"
             require_all(self.gold.name, state, pairs, there, what)
 
     def _pairs(self, files: Sequence[DataFile]) -> DataFrame:

@@ -90,10 +90,8 @@ def paths_behind(shown: Shown, table: str) -> tuple[str, ...]:
     """The tables that the page of a gold table reads."""
     declared = shown.gold(table)
     source = graph_of(shown.pipeline).source_of(SILVER.path(declared.silver)).name
-    return (
-        *(GOLD.path(table), LATE.path(table)),
-        *(SILVER.path(declared.silver), QUARANTINE.path(source)),
-    )
+    silver = map(SILVER.path, declared.inputs)
+    return (GOLD.path(table), LATE.path(table), *silver, QUARANTINE.path(source))
 
 
 def _iso(micros: int | None) -> str | None:

@@ -1,0 +1,190 @@
+"""Joins of two silver tables, as plain Python says, in any batches, with restarts and
+corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.driver.task import RebuildRequest
+from headgate.history.recompute.computing import recompute
+from headgate.history.recompute.plan import WHOLE
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
+from tests.support.engine import Engine
+from tests.support.failing import dying
+from tests.support.joined_project import (
+    JOINS,
+    LATENESS,
+    MICRO,
+    NOON,
+    Event,
+    JoinedProject,
+    events,
+    late,
+    output,
+)
+from tests.support.tables import read
+from tests.support.toys import toys
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def project(tmp_path: Path, spark: SparkSession) -> JoinedProject:
+    return JoinedProject(tmp_path, spark)
+
+
+def prove(engine: Engine) -> None:
+    """The ledger holds, by id too, and the tables are as their definitions say."""
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+    wanted = dict.fromkeys(engine.pipeline.gold, WHOLE)
+    found = recompute(engine.spark, engine.layout, engine.pipeline, wanted, engine.clock())
+    assert found.holds
+    for table in found.tables:
+        assert table.equal == len(read(engine.root, f"gold/{table.table}", "shop"))
+
+
+def replay_all(engine: Engine) -> None:
+    for join in JOINS:
+        engine.operate("late_replay", table=join.name, **{"from": None, "to": None, "keys": {}})
+    engine.catch_up()
+
+
+@pytest.mark.parametrize("sizes", [(160,), (7, 1, 90, 62), (40, 40, 40, 40)])
+def test_pairs_are_as_plain_python_says_in_any_batches(
+    project: JoinedProject, sizes: Sequence[int]
+) -> None:
+    sent = iter(events(160, seed=4))
+    engine = project.engine()
+    for number, size in enumerate(sizes):
+        project.land([next(sent) for _ in range(size)])
+        if number % 2:
+            engine = project.engine()
+        engine.run_all()
+    left_out = late(project.sent)
+    assert left_out
+    project.compare(project.on_time(), output(project.sent))
+    for join in JOINS:
+        assert sorted(project.late_ids(join)) == sorted(event.id for event in left_out)
+    prove(engine)
+
+
+def test_late_rows_that_are_replayed_are_in_the_pairs(project: JoinedProject) -> None:
+    """The pairs are those of a stream that had the rows in time. Later pairs have them, too."""
+    sent = events(200, seed=11)
+    engine = project.engine()
+    for part in (sent[:70], sent[70:130]):
+        project.land(part)
+        engine.run_all()
+    replayed = late(project.sent)
+    before = {join.name: read(engine.root, f"gold/{join.name}", "shop") for join in JOINS}
+    replay_all(engine)
+    project.compare(project.sent, output(project.sent))
+    for join in JOINS:
+        rows = {row["row_id"]: row for row in read(engine.root, f"gold/{join.name}", "shop")}
+        kept = [rows[row["row_id"]] for row in before[join.name] if row["row_id"] in rows]
+        assert {row["revision"] for row in kept} == {0}, "no row was changed, only added or removed"
+        assert len(rows) > len(kept)
+    prove(engine)
+    project.land(sent[130:])
+    engine.run_all()
+    included = [event for event in project.sent if event in replayed or event not in late(sent)]
+    project.compare(included, output(project.sent))
+    prove(engine)
+
+
+def test_a_drain_decides_all_results(project: JoinedProject) -> None:
+    """Later rows before the last result are late, with the reason ``closed``."""
+    project.land(events(80, seed=5))
+    engine = project.engine().run_all()
+    engine.drain()
+    included = project.on_time()
+    project.compare(included, None)
+    prove(engine)
+    kept = max(time for join in JOINS for time, _ in project.rows(join).values())
+    closed = Event("closed", "click", "ann", NOON + kept * MICRO - LATENESS, 1)
+    after = [Event(f"after{n}", "purchase", "ann", NOON + (kept + n) * MICRO, 99) for n in (1, 2)]
+    project.land([closed, *after])
+    engine.run_all()
+    assert "closed" in [
+        row["_event_id"]
+        for row in read(engine.root, "late/all_of_both", "shop")
+        if row["reason"] == "closed"
+    ]
+    engine.drain()
+    rows = project.rows(JOINS[2])
+    assert rows == project.expected(JOINS[2], [*included, *after])
+    prove(engine)
+
+
+PLACES = [
+    *("silver.committed", "late.staged", "late.committed", "late.committed:3"),
+    *("gold.staged", "gold.committed", "gold.committed:2"),
+]
+
+
+def test_a_death_at_any_place_of_a_batch_changes_nothing(project: JoinedProject) -> None:
+    sent = events(30 * len(PLACES), seed=21)
+    engine = project.engine()
+    for number, place in enumerate(PLACES):
+        project.land(sent[30 * number : 30 * (number + 1)])
+        engine.list_new()
+        engine.ingest()
+        name, _, nth = place.partition(":")
+        with dying(name, int(nth or 1)):
+            engine.catch_up()
+        engine = project.engine()
+    engine.catch_up()
+    project.compare(project.on_time(), output(project.sent))
+    prove(engine)
+
+
+def test_a_restore_and_a_rebuild_give_the_same_pairs(project: JoinedProject) -> None:
+    sent = events(150, seed=8)
+    engine = project.engine()
+    project.land(sent[:60])
+    engine.run_all()
+    savepoint = engine.savepoint()
+    project.land(sent[60:])
+    engine.run_all()
+    replay_all(engine)
+    project.compare(project.sent, output(project.sent))
+    rebuilt = project.engine(RebuildRequest(("gold/bought", "silver/purchases")))
+    for _ in range(3):
+        rebuilt.catch_up()
+    project.compare(project.sent, output(project.sent))
+    prove(rebuilt)
+    rebuilt.restore(savepoint, reread=True)
+    again = project.engine()
+    project.compare([e for e in sent[:60] if e not in late(sent)], output(sent[:60]))
+    again.run_all()
+    project.compare(project.on_time(), output(project.sent))
+    prove(again)
+
+
+def test_an_operator_of_another_package_reads_several_tables(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    more = """
+  both:
+    union: [clicks, purchases]
+    columns: {id: "coalesce(clicks.id, purchases.id)", amount: purchases.amount}
+    allowed_lateness: 20 s
+"""
+    with toys():
+        project = JoinedProject(tmp_path, spark, (), more)
+        project.land(events(90, seed=3))
+        engine = project.engine().run_all()
+        rows = read(engine.root, "gold/both", "shop")
+        upto = output(project.sent)
+        assert {row["id"]: row["amount"] for row in rows} == {
+            event.id: event.amount if event.kind == "purchase" else None
+            for event in project.on_time()
+            if event.time < upto
+        }
+        prove(engine)
