@@ -3,7 +3,10 @@ corrections."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from headgate.history.recompute.computing import recompute
 from headgate.history.recompute.plan import WHOLE
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
+from tests.support.compacted import kept
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.joined_project import (
@@ -27,6 +31,7 @@ from tests.support.joined_project import (
     late,
     output,
 )
+from tests.support.postgres import PASSWORD, is_there, running_server
 from tests.support.tables import read
 from tests.support.toys import toys
 
@@ -187,4 +192,70 @@ def test_an_operator_of_another_package_reads_several_tables(
             for event in project.on_time()
             if event.time < upto
         }
+        prove(engine)
+
+
+FOLLOWING = """
+  per_minute:
+    from: near
+    window: {{tumbling: 1 minute}}
+    by: [who]
+    measures: {{pairs: count(*), bought: count(purchase)}}
+    allowed_lateness: 20 s
+publish:
+  finals: {{from: gold.near, jsonl: {{path: "{folder}/finals.jsonl"}}}}
+  late: {{from: late.near, jsonl: {{path: "{folder}/late.jsonl"}}}}
+  mirror: {{from: gold.near, postgres: {{url: '{url}', table: near}}}}
+"""
+
+
+@pytest.mark.skipif(not is_there, reason="PostgreSQL is not installed")
+def test_what_reads_a_join_follows_its_corrections(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click that gets a partner is no longer alone: in a table of windows, in a topic, and in
+    PostgreSQL."""
+    monkeypatch.setenv("PG_PASSWORD", PASSWORD)
+    with toys(), running_server() as server:
+        url = server.url.replace(PASSWORD, "${env:PG_PASSWORD}")
+        more = FOLLOWING.format(folder=tmp_path, url=url)
+        project = JoinedProject(tmp_path / "project", spark, JOINS[1:2], more)
+        sent = events(180, seed=13)
+        engine = project.engine()
+
+        def check() -> None:
+            engine.catch_up()
+            engine.publish()
+            gold = read(engine.root, "gold/near", "shop")
+            topic = kept(tmp_path / "finals.jsonl")
+            assert sorted(each["row_id"] for each in topic) == sorted(r["row_id"] for r in gold)
+            rows = server.ask("SELECT row_id, click, purchase FROM near")
+            names = ("row_id", "click", "purchase")
+            assert sorted(map(tuple, rows), key=str) == sorted(
+                (tuple(row[name] for name in names) for row in gold), key=str
+            )
+            per_minute: Counter[tuple[datetime, str | None]] = Counter()
+            for row in gold:
+                minute = row["event_time"].replace(second=0, microsecond=0)
+                per_minute[minute, row["who"]] += 1
+            assert per_minute == {
+                (row["window_start"], row["who"]): row["pairs"]
+                for row in read(engine.root, "gold/per_minute", "shop")
+            }
+            waiting = sorted(json.loads(line)["value"]["_event_id"] for line in open_late())
+            assert waiting == sorted(event.id for event in late(project.sent))
+
+        def open_late() -> list[str]:
+            return (tmp_path / "late.jsonl").read_text().splitlines()
+
+        for part in (sent[:90], sent[90:]):
+            project.land(part)
+            engine.run_all()
+            check()
+        lines = len((tmp_path / "finals.jsonl").read_text().splitlines())
+        engine.operate("late_replay", table="near", **{"from": None, "to": None, "keys": {}})
+        check()
+        after = (tmp_path / "finals.jsonl").read_text().splitlines()[lines:]
+        assert any(json.loads(line)["value"] is None for line in after)
+        project.compare(project.sent, output(project.sent))
         prove(engine)
