@@ -131,7 +131,10 @@ def faulty(folder: Path) -> Path:
 def test_the_shipped_dags(found: Mapping[str, Found]) -> None:
     shipped = found["shipped"]
     assert shipped["errors"] == {}
-    examples = ("auctions", "auctions_kafka", "checkout", "checkout_kafka", "clicks", "revenue")
+    examples = (
+        *("attribution", "auctions", "auctions_kafka", "checkout", "checkout_kafka"),
+        *("clicks", "revenue"),
+    )
     assert set(shipped["dags"]) == SHARED | {
         f"{pipeline}__{what}" for pipeline in examples for what in ("stream", "control", "gold")
     } | {"auctions__bids_per_minute_by_hour"}
