@@ -93,7 +93,8 @@ def test_late_rows_that_are_replayed_are_in_the_pairs(project: JoinedProject) ->
     for join in JOINS:
         rows = {row["row_id"]: row for row in read(engine.root, f"gold/{join.name}", "shop")}
         kept = [rows[row["row_id"]] for row in before[join.name] if row["row_id"] in rows]
-        assert {row["revision"] for row in kept} == {0}, "no row was changed, only added or removed"
+        # A pair never changes. A purchase may get another last click.
+        assert {row["revision"] for row in kept} == ({0, 1} if join.name == "seen" else {0})
         assert len(rows) > len(kept)
     prove(engine)
     project.land(sent[130:])

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.task import NO_REBUILD, RebuildRequest
-from tests.property.inputs.definitions import LEFT, RIGHT, Join, Results
+from tests.property.inputs.definitions import LEFT, RIGHT, AsOf, Join, Results
 from tests.property.inputs.logs import Row
 from tests.support.engine import Engine
 from tests.support.landing import Landing, lines
@@ -55,6 +56,18 @@ TABLE = """
 """
 
 
+class AnyJoin(Protocol):
+    """A table of the project: its name, its declaration, and the results of some events."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+    def results(self, rows: Iterable[Event]) -> Results: ...
+
+
 @dataclass(frozen=True)
 class Joined:
     """A join of the project. ``least``: the purchase has this amount at least."""
@@ -83,11 +96,43 @@ class Joined:
         return {**found, **definition.results(left_out)}
 
 
-JOINS = (
+AS_OF = """
+  seen:
+    as_of: {left: purchases, right: clicks, on: [user], within: 30 s}
+    columns: {click: clicks.id, purchase: purchases.id, who: purchases.user}
+    allowed_lateness: 20 s
+"""
+
+
+@dataclass(frozen=True)
+class LastSeen:
+    """Each purchase with the last click of its user in the 30 seconds before it."""
+
+    name: str = "seen"
+
+    @property
+    def text(self) -> str:
+        return AS_OF
+
+    def results(self, rows: Iterable[Event]) -> Results:
+        known = [*rows]
+        definition = AsOf(timedelta(seconds=30) // MICRO)
+        # The left side of the model are purchases here.
+        sides = [e.row._replace(source=LEFT if e.kind == "purchase" else RIGHT) for e in known]
+        users = {event.id: event.user or "" for event in known}
+        found = definition.results(sides)
+        return {
+            " ".join(filter(None, (click, purchase))): (time, users[purchase])
+            for purchase, (time, click) in found.items()
+        }
+
+
+JOINS: tuple[AnyJoin, ...] = (
     Joined("bought", 0, 60),
     Joined("near", 45, 30, "left"),
     Joined("all_of_both", 5, 90, "full"),
     Joined("dear", 0, 60, "full", 50),
+    LastSeen(),
 )
 
 
@@ -146,7 +191,7 @@ def output(sent: Sequence[Event]) -> int:
 class JoinedProject:
     folder: Path
     spark: SparkSession
-    joins: Sequence[Joined] = JOINS
+    joins: Sequence[AnyJoin] = JOINS
     more: str = ""
     landing: Landing = field(init=False)
     sent: list[Event] = field(init=False, default_factory=list)
@@ -173,7 +218,7 @@ class JoinedProject:
         self.landing.write(name, lines(event.line for event in sent))
         self.sent += sent
 
-    def rows(self, join: Joined) -> Results:
+    def rows(self, join: AnyJoin) -> Results:
         """The rows of a join, by the ids of their events."""
         found = read(self.root, f"gold/{join.name}", "shop")
         rows = {
@@ -187,7 +232,7 @@ class JoinedProject:
         return rows
 
     def expected(
-        self, join: Joined, included: Iterable[Event], upto: int | None = None
+        self, join: AnyJoin, included: Iterable[Event], upto: int | None = None
     ) -> Mapping[str, tuple[int, str]]:
         """The rows that a join has for some included events, below an output watermark."""
         return {
@@ -207,7 +252,7 @@ class JoinedProject:
             more, fewer = rows.items() - meant.items(), meant.items() - rows.items()
             assert (join.name, more, fewer) == (join.name, set(), set())
 
-    def late_ids(self, join: Joined) -> Iterator[str]:
+    def late_ids(self, join: AnyJoin) -> Iterator[str]:
         for row in read(self.root, f"late/{join.name}", "shop"):
             assert (row["clicks"] is None) == (row["input"] != "clicks")
             assert row[row["input"]]["id"] == row["_event_id"]

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import YEAR, Key
 from headgate.declaration.quantities import format_duration
-from headgate.declaration.reading.checked import Field, Partial, ProblemReport, Section
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
 from headgate.declaration.sections.silver import condition
-from headgate.declaration.types import DataType, Struct
+from headgate.flow.gold.append.equalities import (
+    SIDES,
+    Equalities,
+    columns_of,
+    equalities,
+    shown,
+    sides,
+)
 from headgate.flow.gold.append.operator import AppendOperator
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ class Join:
 
     left: str
     right: str
-    on: tuple[tuple[str, str], ...]
+    on: Equalities
     before: timedelta
     after: timedelta
     kind: JoinKind = "inner"
@@ -48,16 +55,7 @@ class JoinKindOperator(AppendOperator[Join]):
             "either table waits in the table's late table.",
             replaces=("from", "window", "where", "by", "measures", "salt"),
             children=(
-                Key("left", "name", "A silver table.", required=True),
-                Key("right", "name", "Another silver table of the same source.", required=True),
-                Key(
-                    "on",
-                    "groups",
-                    "What is equal in both rows: columns that both tables have, or a map from "
-                    "columns of the left one to columns of the right one. A row without a value "
-                    "has no partner.",
-                    required=True,
-                ),
+                *SIDES,
                 Key(
                     "within",
                     "section",
@@ -108,9 +106,7 @@ class JoinKindOperator(AppendOperator[Join]):
     )
 
     def inputs(self, key: str, at: Field) -> tuple[Field, ...]:
-        section = Section.of(at)
-        found = (section.get(side) for side in ("left", "right"))
-        return tuple(field for field in found if field is not None)
+        return sides(Section.of(at))
 
     def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> Join | None:
         section = Section.of(at)
@@ -119,7 +115,7 @@ class JoinKindOperator(AppendOperator[Join]):
         where = condition(section.get("where"), scope, report)
         if left is None or right is None or within is None or within.wrong or section.wrong:
             return None
-        on = _equalities(section, left.text, right.text, scope, report)
+        on = equalities(section, left.text, right.text, scope, report)
         if left.text not in scope or right.text not in scope or left.text == right.text:
             return None
         bounds = (within.get(each) for each in ("before", "after"))
@@ -136,9 +132,8 @@ class JoinKindOperator(AppendOperator[Join]):
         return (operator.before + operator.after) // _MICRO
 
     def conditions(self, operator: Join) -> tuple[str, ...]:
-        sides = [(f"{operator.left}.{a}", f"{operator.right}.{b}") for a, b in operator.on]
         where = () if operator.where is None else (operator.where,)
-        return (*(column for side in sides for column in side), *where)
+        return (*columns_of(operator.on, operator.left, operator.right), *where)
 
     def plan(self, operator: Join) -> Mapping[str, Any]:
         return {
@@ -154,62 +149,19 @@ class JoinKindOperator(AppendOperator[Join]):
         }
 
     def summary(self, operator: Join) -> tuple[str, str]:
-        on = ", ".join(a if a == b else f"{a} = {b}" for a, b in operator.on)
         bounds = [
             f"{format_duration(each)} {side}"
             for each, side in ((operator.before, "before"), (operator.after, "after"))
             if each
         ]
         close = " or ".join(bounds) or "at the same time"
-        line = f"{operator.kind}, {operator.right} {close} {operator.left}, on {on}"
+        line = f"{operator.kind}, {operator.right} {close} {operator.left}, on {shown(operator.on)}"
         return "join", line
 
     def results(self, operator: Join, rows: Mapping[str, DataFrame]) -> DataFrame:
         from headgate.flow.gold.operators.join.pairing import joined
 
         return joined(operator, rows[operator.left], rows[operator.right])
-
-
-def _equalities(
-    section: Section, left: str, right: str, scope: Scope, report: ProblemReport
-) -> tuple[tuple[str, str], ...]:
-    """The pairs of columns of ``on``. Reports columns that are not there, or cannot be equal."""
-    field = section.get("on")
-    if field is None:
-        return ()
-    if isinstance(field.value, dict):
-        named = [(each, name, each.text) for name, each in field.value.items() if each.value]
-    else:
-        named = [(each, each.text, each.text) for each in field.items]
-    found = []
-    for at, *columns in named:
-        types = [
-            _column(at, table, column, scope, report)
-            for table, column in zip((left, right), columns, strict=True)
-        ]
-        if None not in types and types[0] != types[1]:
-            report.at(
-                at,
-                f"{left}.{columns[0]} is {types[0]}, and {right}.{columns[1]} is "
-                f"{types[1]}; cast one of them in its silver table",
-            )
-        found.append((columns[0], columns[1]))
-    if not found:
-        report.at(field, "names no column")
-    return tuple(found)
-
-
-def _column(
-    at: Field, table: str, name: str, scope: Scope, report: ProblemReport
-) -> DataType | None:
-    """The type of a column of an input; None after reporting that it is not there."""
-    type_ = scope.get(table) if not isinstance(scope, Partial) else None
-    if not isinstance(type_, Struct):
-        return None
-    columns = dict(type_.fields)
-    if name not in columns:
-        report.at(at, f"the silver table {table!r} has no column {name!r}")
-    return columns.get(name)
 
 
 MEMBER = JoinKindOperator()

@@ -1,0 +1,80 @@
+"""The two sides of a join in a declaration: its tables, and what is equal in their rows."""
+
+from __future__ import annotations
+
+from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.keys.key import Key
+from headgate.declaration.reading.checked import Field, Partial, ProblemReport, Section
+from headgate.declaration.types import DataType, Struct
+
+Equalities = tuple[tuple[str, str], ...]
+"""Pairs of a column of the left table and one of the right table."""
+
+SIDES = (
+    Key("left", "name", "A silver table.", required=True),
+    Key("right", "name", "Another silver table of the same source.", required=True),
+    Key(
+        "on",
+        "groups",
+        "What is equal in both rows: columns that both tables have, or a map from columns of the "
+        "left one to columns of the right one. A row without a value has no partner.",
+        required=True,
+    ),
+)
+
+
+def sides(section: Section) -> tuple[Field, ...]:
+    """The fields that name the tables."""
+    found = (section.get(side) for side in ("left", "right"))
+    return tuple(field for field in found if field is not None)
+
+
+def columns_of(on: Equalities, left: str, right: str) -> tuple[str, ...]:
+    """The compared columns, as expressions."""
+    return tuple(name for a, b in on for name in (f"{left}.{a}", f"{right}.{b}"))
+
+
+def shown(on: Equalities) -> str:
+    return ", ".join(a if a == b else f"{a} = {b}" for a, b in on)
+
+
+def equalities(
+    section: Section, left: str, right: str, scope: Scope, report: ProblemReport
+) -> Equalities:
+    """The pairs of columns of ``on``. Reports columns that are not there, or cannot be equal."""
+    field = section.get("on")
+    if field is None:
+        return ()
+    if isinstance(field.value, dict):
+        named = [(each, name, each.text) for name, each in field.value.items() if each.value]
+    else:
+        named = [(each, each.text, each.text) for each in field.items]
+    found = []
+    for at, *columns in named:
+        types = [
+            _column(at, table, column, scope, report)
+            for table, column in zip((left, right), columns, strict=True)
+        ]
+        if None not in types and types[0] != types[1]:
+            report.at(
+                at,
+                f"{left}.{columns[0]} is {types[0]}, and {right}.{columns[1]} is "
+                f"{types[1]}; cast one of them in its silver table",
+            )
+        found.append((columns[0], columns[1]))
+    if not found:
+        report.at(field, "names no column")
+    return tuple(found)
+
+
+def _column(
+    at: Field, table: str, name: str, scope: Scope, report: ProblemReport
+) -> DataType | None:
+    """The type of a column of an input; None after reporting that it is not there."""
+    type_ = scope.get(table) if not isinstance(scope, Partial) else None
+    if not isinstance(type_, Struct):
+        return None
+    columns = dict(type_.fields)
+    if name not in columns:
+        report.at(at, f"the silver table {table!r} has no column {name!r}")
+    return columns.get(name)
