@@ -7,8 +7,11 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -260,3 +263,84 @@ def test_what_reads_a_join_follows_its_corrections(
         assert any(json.loads(line)["value"] is None for line in after)
         project.compare(project.sent, output(project.sent))
         prove(engine)
+
+
+OVER = """
+  spending:
+    over:
+      table: purchases
+      range: 60 s
+      by: {buyer: purchases.user}
+      measures:
+        bought: count(*)
+        paid: sum(purchases.amount)
+        mean: avg(purchases.amount)
+        spread: stddev(purchases.amount)
+        least: min(purchases.amount)
+        dear: count_if(purchases.amount >= 50)
+        prices: count_distinct(purchases.amount)
+        cheap: sum(purchases.amount) filter (where purchases.amount < 50)
+    columns:
+      purchase: purchases.id
+      bought: bought
+      paid: paid
+      mean: mean
+      spread: spread
+      least: least
+      dear: dear
+      prices: prices
+      cheap: cheap
+      is_odd: abs(purchases.amount - mean) > spread
+    allowed_lateness: 20 s
+"""
+OVER_COLUMNS = (
+    *("bought", "paid", "mean", "spread", "least", "dear", "prices", "cheap", "is_odd"),
+)
+DUCKDB = """
+SELECT id, count(*) OVER w, sum(amount) OVER w, avg(amount) OVER w, stddev(amount) OVER w,
+       min(amount) OVER w, count(*) FILTER (amount >= 50) OVER w,
+       count(DISTINCT amount) OVER w, sum(amount) FILTER (amount < 50) OVER w,
+       abs(amount - avg(amount) OVER w) > stddev(amount) OVER w
+FROM sent WINDOW w AS (
+    PARTITION BY "user" ORDER BY "at" RANGE BETWEEN INTERVAL 60 SECONDS PRECEDING AND CURRENT ROW
+)
+"""
+
+
+@pytest.mark.parametrize("sizes", [(150,), (20, 5, 60, 65)])
+def test_measures_over_rows_are_those_of_duckdb(
+    tmp_path: Path, spark: SparkSession, sizes: Sequence[int]
+) -> None:
+    project = JoinedProject(tmp_path, spark, (), OVER)
+    sent = iter(events(150, seed=31))
+    engine = project.engine()
+    for size in sizes:
+        project.land([next(sent) for _ in range(size)])
+        engine.run_all()
+    compare_over(project, project.on_time(), output(project.sent))
+    prove(engine)
+    engine.operate("late_replay", table="spending", **{"from": None, "to": None, "keys": {}})
+    engine.catch_up()
+    compare_over(project, project.sent, output(project.sent))
+    engine.drain()
+    compare_over(project, project.sent, None)
+    prove(engine)
+
+
+def compare_over(project: JoinedProject, included: Sequence[Event], upto: int | None) -> None:
+    bought = [event for event in included if event.kind == "purchase"]
+    columns = {name: [getattr(e, name) for e in bought] for name in ("id", "user", "at", "amount")}
+    with duckdb.connect() as connection:
+        connection.register("sent", pa.table(columns))
+        expected = {row[0]: row[1:] for row in connection.execute(DUCKDB).fetchall()}
+    times = {event.id: event.time for event in bought}
+    expected = {i: row for i, row in expected.items() if upto is None or times[i] < upto}
+    found = {
+        row["purchase"]: tuple(row[name] for name in OVER_COLUMNS)
+        for row in read(project.root, "gold/spending", "shop")
+    }
+    assert found.keys() == expected.keys()
+    for id_, row in found.items():
+        for value, other in zip(row, expected[id_], strict=True):
+            is_number = isinstance(value, float | Decimal)
+            assert value == other or (is_number and float(value) == pytest.approx(other)), id_

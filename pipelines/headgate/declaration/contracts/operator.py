@@ -111,6 +111,16 @@ class Operator(ABC, Generic[Declared]):
         begins. 0 if the bounds of a result do not depend on rows."""
         return 0
 
+    def of_results(self, operator: Declared) -> Columns:
+        """The columns of an append operator's results, beside rows of its inputs, that the author's
+        columns can use."""
+        return {}
+
+    def made_of(self, operator: Declared) -> Mapping[str, tuple[str, ...]]:
+        """The expressions over rows of the inputs from which each column ``of_results`` is
+        computed."""
+        return {}
+
     def conditions(self, operator: Declared) -> tuple[str, ...]:
         """Expressions over the rows of the inputs that decide which results an append operator
         has."""

@@ -184,7 +184,8 @@ def _build_append(
         report.at(at, "needs the key 'columns', which names what is kept of a result")
     ours = () if value is None else (*operator.columns(value), *STATUS_COLUMNS)
     _check_names(ours, ({}, {}, entries), report)
-    columns = derive(entries, scope, report)
+    of_results = {} if value is None else operator.of_results(value)
+    columns = derive(entries, partial({**scope, **of_results}, missing=value is None), report)
     held: dict[str, DataType | None] = {**STATUS_COLUMNS, **dict.fromkeys(entries)}
     held |= {} if value is None else operator.columns(value)
     held |= {each.name: each.type for each in columns}

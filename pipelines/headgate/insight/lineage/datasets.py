@@ -125,8 +125,11 @@ def _of_append(table: GoldTable) -> Columns:
     operator = operator_of(table)
     time = tuple(Input(EVENT_TIME, _COMPUTED, place) for place in range(len(table.inputs)))
     of: dict[str, tuple[Input, ...]] = {RESULT_TIME: time, RESULT_ID: ()}
+    made_of = operator.made_of(table.operator)
     for column in table.columns:
         read = _read(column.expression, table.inputs)
+        for name in _names(column.expression, made_of):
+            read += [each for text in made_of[name] for each in _read(text, table.inputs)]
         is_itself = any(column.expression == f"{table.inputs[at]}.{name}" for at, name in read)
         how: How = "IDENTITY" if is_itself else "TRANSFORMATION"
         of[column.name] = tuple(Input(name, how, at) for at, name in read)

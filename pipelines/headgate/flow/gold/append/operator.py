@@ -45,7 +45,8 @@ class AppendOperator(Operator[Declared]):
         A row has ``TIME``, its event time in microseconds since 1970 UTC, ``ID``, which names it
         among the rows of all inputs, and a struct with the name of its input, which has silver's
         columns. A result has ``TIME``, when it is decided, ``ID``, which names it among all
-        results, and a struct for each input; null if no row of it is in the result. Rows that are
+        results, and a struct for each input; null if no row of it is in the result; and the columns
+        ``of_results``. Rows that are
         not included because they are earlier than what was read must not change results after
         ``reach``.
         """
