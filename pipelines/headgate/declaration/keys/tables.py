@@ -170,7 +170,8 @@ _COMMON = (
         "How often the table takes a step, which folds all batches since the last one. For a table "
         "whose work for each step is large. With a duration, steps begin at least so far apart. "
         "With `auto`, they take about a fourth of the time, and the pause after one is at most "
-        "10 minutes. Without it, the table takes a step with every batch. The rows are the same. "
+        "10 minutes. Without it, the table takes a step with every batch; one that joins rows or "
+        "has measures `over` rows takes steps as with `auto`. The rows are the same. "
         "You can change it at any time.",
         low=timedelta(seconds=1),
         high=timedelta(days=1),

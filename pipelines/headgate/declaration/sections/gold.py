@@ -11,7 +11,7 @@ from headgate.declaration.contracts.operator import OPERATORS, columns_of, opera
 from headgate.declaration.expressions.expression import parse_column, parse_scalar
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.measure import parse_measure
-from headgate.declaration.model import Derived, GoldTable, LateSchedule, Measure
+from headgate.declaration.model import AUTO, Derived, GoldTable, LateSchedule, Measure
 from headgate.declaration.names import (
     INPUT,
     LATE_COLUMNS,
@@ -205,7 +205,9 @@ def _build_append(
         columns=columns,
         suite=suite,
         late=built(LateSchedule, section.section("late")),
-        **section.values("allowed_lateness", "step"),
+        # A step reads rows again that are as old as the reach, so not every batch is one.
+        **{"step": AUTO if operator.reach(value) else None}
+        | section.values("allowed_lateness", "step"),
     )
 
 

@@ -67,7 +67,7 @@ class InputRows:
         rows = self._rows[name].of(files).withColumn(TIME, F.unix_micros(EVENT_TIME))
         if waiting is not None:
             own = waiting.where(F.col(INPUT) == name).select(*SILVER_IDENTITY)
-            rows = rows.join(F.broadcast(own), [*SILVER_IDENTITY], "left_anti")
+            rows = rows.join(own, [*SILVER_IDENTITY], "left_anti")
         place = (F.lit(name), *(F.col(each).cast("string") for each in SILVER_IDENTITY))
         columns = [f"`{each}`" for each in row_type(self._silver[name]).fieldNames()]
         return rows.select(TIME, F.concat_ws("/", *place).alias(ID), F.struct(*columns).alias(name))

@@ -19,6 +19,9 @@ from headgate.flow.gold.schema import gold_type
 from headgate.lake.tables.frames import Projection
 from headgate.lake.tables.spans import EVERYTHING, Span
 
+MOST_SENT = 1_000_000
+"""Up to this many waiting rows are sent to every task. More are shuffled, with all other rows."""
+
 
 class AppendResults:
     """Spans are times at which results are decided. The expressions are built once: building them
@@ -70,10 +73,11 @@ class AppendResults:
     def _waiting(self, read: Span, operation: int, late: pa.Table | None) -> DataFrame | None:
         files = self._inputs.late_files([read])
         found = self._inputs.waiting(files, operation) if files else None
+        count = sum(file.rows for file in files) + (0 if late is None else len(late))
         if late is not None and len(late):
             more = self._spark.createDataFrame(late.select([*late_identity(self._declared)]))
             found = more if found is None else found.unionByName(more)
-        return found
+        return found if found is None or count > MOST_SENT else F.broadcast(found)
 
     def _constants(self, span: Span, now: datetime) -> DataFrame:
         """One row with the values that change with every step. With literals that change, Spark
