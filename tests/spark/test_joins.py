@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.driver.task import RebuildRequest
+from headgate.flow.gates import documents
 from headgate.history.recompute.computing import recompute
 from headgate.history.recompute.plan import WHOLE
 from headgate.insight.ledger.balance import balance
@@ -29,11 +31,13 @@ from tests.support.joined_project import (
     MICRO,
     NOON,
     Event,
+    Joined,
     JoinedProject,
     events,
     late,
     output,
 )
+from tests.support.landing import Landing, lines
 from tests.support.postgres import PASSWORD, is_there, running_server
 from tests.support.tables import read
 from tests.support.toys import toys
@@ -197,6 +201,74 @@ def test_an_operator_of_another_package_reads_several_tables(
             if event.time < upto
         }
         prove(engine)
+
+
+def test_loaded_history_is_in_the_pairs(project: JoinedProject) -> None:
+    """All of it is late. It is replayed at the end of the load, and joined with the stream."""
+    sent = events(140, seed=17)
+    history, stream = sent[:50], sent[50:]
+    project.land(stream[:60])
+    engine = project.engine().run_all()
+    archive = Landing(project.folder / "archive")
+    archive.write("1.json", lines(event.line for event in history))
+    engine.begin_load(files=str(archive.folder))
+    engine.load()
+    engine.catch_up()
+    project.compare([*history, *project.on_time()], output(project.sent))
+    prove(engine)
+    project.land(stream[60:])
+    engine.run_all()
+    project.compare([*history, *project.on_time()], output(project.sent))
+    prove(engine)
+
+
+GATED = """
+  bought:
+    join: {left: clicks, right: purchases, on: [user], within: 60 s}
+    columns: {click: clicks.id, purchase: purchases.id, amount: purchases.amount}
+    allowed_lateness: 20 s
+    expectations: bought
+"""
+RULES = """
+expectations:
+  - {id: paid, expect: amount >= 0}
+  - {id: pairs, expect: expect_compound_columns_to_be_unique, column_list: [click, purchase]}
+"""
+
+
+def test_a_gate_holds_pairs_back(tmp_path: Path, spark: SparkSession) -> None:
+    """A version with a pair that breaks a rule is not visible, and late rows are not marked for
+    it. A person releases it."""
+    project = JoinedProject(tmp_path, spark, (), GATED)
+    suite = project.folder / "expectations" / "bought.yml"
+    suite.parent.mkdir()
+    suite.write_text(RULES)
+    good = [replace(event, user="ann") for event in events(60, seed=2)]
+    project.land(good)
+    engine = project.engine().run_all()
+    before = read(engine.root, "gold/bought", "shop")
+    assert before
+    newest = max(event.at for event in good)
+    bad = Event("bad", "purchase", "ann", newest, -1)
+    later = Event("later", "click", "bob", newest + timedelta(minutes=30), 0)
+    project.land([bad, later])
+    engine.run_all()
+    assert read(engine.root, "gold/bought", "shop") == before
+    (hold,) = documents.holds(engine.layout, engine.pipeline)
+    assert [each.rule for each in hold.failed] == ["paid"]
+    engine.operate("late_replay", table="bought", **{"from": None, "to": None, "keys": {}})
+    engine.catch_up()
+    assert read(engine.root, "gold/bought", "shop") == before
+    given = hold.release("anna@host", "it is a refund", engine.clock())
+    documents.release(engine.layout, "bought", given)
+    engine.catch_up()
+    rows = read(engine.root, "gold/bought", "shop")
+    assert -1 in {row["amount"] for row in rows}
+    join = Joined("bought", 0, 60)
+    assert {f"{row['click']} {row['purchase']}" for row in rows} == set(
+        join.results([*good, bad, later])
+    )
+    prove(engine)
 
 
 FOLLOWING = """
