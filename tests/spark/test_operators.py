@@ -1,4 +1,4 @@
-"""Invariants of the runtime part of every operator: pairs are a function of the row alone, and no
+"""Invariants of the runtime part of every fold: pairs are a function of the row alone, and no
 pair may be folded into a result that is final."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headgate.declaration.contracts.operator import (
 from headgate.flow.gold.operators.fold_operator import FoldOperator
 from headgate.flow.gold.pairs import Assignment
 from headgate.lake.tables.frames import micros, struct_type
-from tests.support.operators import CASES, Case, table
+from tests.support.operators import FOLDS, Case
 from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
@@ -31,7 +31,7 @@ STEPS = [timedelta(seconds=17 * n, microseconds=n) for n in range(-60, 60)]
 TIMES = [NOON + step for step in STEPS] + [datetime(1969, 12, 31, 23, 59, 58, tzinfo=UTC), NOON]
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
+@pytest.fixture(params=FOLDS, ids=lambda case: case.name)
 def case(request: pytest.FixtureRequest) -> Iterator[Case]:
     found: Case = request.param
     with toys():
@@ -39,7 +39,7 @@ def case(request: pytest.FixtureRequest) -> Iterator[Case]:
 
 
 def assignment(case: Case) -> Assignment:
-    gold = table(case.keys)
+    gold = case.table
     kind = OPERATORS[gold.kind]
     assert isinstance(kind, FoldOperator)
     found: Assignment = kind.assignment(gold.operator, gold)
@@ -56,7 +56,7 @@ def silver(spark: SparkSession, times: list[datetime]) -> DataFrame:
 
 def pairs(rows: DataFrame, case: Case) -> list[dict[str, Any]]:
     found = assignment(case)
-    columns = ("_offset", "_event_time", *columns_of(table(case.keys)))
+    columns = ("_offset", "_event_time", *columns_of(case.table))
     said = found.assign(rows).select(
         *columns,
         found.end.alias("end"),
@@ -67,7 +67,7 @@ def pairs(rows: DataFrame, case: Case) -> list[dict[str, Any]]:
 
 
 def test_its_pairs_have_its_columns(spark: SparkSession, case: Case) -> None:
-    columns = columns_of(table(case.keys))
+    columns = columns_of(case.table)
     given = assignment(case).assign(silver(spark, TIMES)).select(*columns).schema
     wanted = struct_type(columns)
     assert [(f.name, f.dataType) for f in given] == [(f.name, f.dataType) for f in wanted]
@@ -85,7 +85,7 @@ def test_its_pairs_are_a_function_of_the_row(spark: SparkSession, case: Case) ->
 
 
 def test_each_row_is_in_as_many_pairs_as_it_says(spark: SparkSession, case: Case) -> None:
-    gold = table(case.keys)
+    gold = case.table
     most = operator_of(gold).pairs_per_row(gold.operator)
     found = pairs(silver(spark, TIMES), case)
     identity = ("_offset", *identity_columns(gold))
@@ -94,7 +94,7 @@ def test_each_row_is_in_as_many_pairs_as_it_says(spark: SparkSession, case: Case
 
 
 def test_no_pair_is_folded_into_what_is_final(spark: SparkSession, case: Case) -> None:
-    lateness = micros(table(case.keys).allowed_lateness)
+    lateness = micros(case.table.allowed_lateness)
     for pair in pairs(silver(spark, TIMES), case):
         assert pair["late_from"] <= pair["end"] + lateness
 

@@ -215,9 +215,12 @@ def replay_rows(
     require_not_corrected(declared, layout, table, wanted)
     if dry_run:
         rows = rows_of(declared, layout, table, wanted, only_of_final=True)
-        said = f"{plural(len(rows), 'late row')} of {name} would be folded"
+        operator = operator_of(table)
+        becomes = "included" if operator.appends else "folded"
+        said = f"{plural(len(rows), 'late row')} of {name} would be {becomes}"
         document = {"table": name, "pairs": len(rows)}
-        if not operator_of(table).end_varies:  # otherwise, rows do not say which result they join
+        # Otherwise, rows do not say which results they change.
+        if not (operator.end_varies or operator.appends):
             document["windows"] = windows = _windows(rows, table)
             said += f", into {plural(windows, 'window')}"
         respond(json, {"pipeline": declared.name, **document}, said)

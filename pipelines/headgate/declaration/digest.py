@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -87,19 +87,18 @@ def table_digests(meant: Meaning) -> dict[str, str]:
         if "expectations" in table:
             digests[REJECTED.path(name)] = digests[SILVER.path(name)]
     for name, table in meant["gold"].items():
-        reads = table.get("reads")
-        paths = [GOLD.path(reads)] if reads else list(map(SILVER.path, inputs_in(table)))
-        of = [digests[path] for path in paths]
-        above_all = of if len(of) > 1 else of[0]
-        digests[GOLD.path(name)] = digest({"above": above_all, "gold": table})
-        if not reads:
+        of = [digests[path] for path in gold_reads(table)]
+        digests[GOLD.path(name)] = digest({"above": of if len(of) > 1 else of[0], "gold": table})
+        if not table.get("reads"):
             digests[LATE.path(name)] = digests[GOLD.path(name)]
     return digests
 
 
-def inputs_in(gold: Meaning) -> Sequence[str]:
-    """The silver tables that a gold table reads, from its part of a meaning."""
-    return gold.get("inputs") or [gold["silver"]]
+def gold_reads(table: Meaning) -> list[str]:
+    """The paths of the tables that a gold table reads, from its part of a meaning."""
+    if reads := table.get("reads"):
+        return [GOLD.path(reads)]
+    return [SILVER.path(each) for each in table.get("inputs") or [table["silver"]]]
 
 
 def _plain(value: Any) -> Any:

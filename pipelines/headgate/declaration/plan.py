@@ -320,13 +320,16 @@ def _expected_lines(source: Mapping[str, Any]) -> list[str]:
 
 
 def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
-    label, operator = operator_of(table).summary(table.operator)
-    ends, lateness = operator_of(table).ends, f"{gold['allowed_lateness']} allowed lateness"
+    kind = operator_of(table)
+    label, operator = kind.summary(table.operator)
+    ends, lateness = kind.ends, f"{gold['allowed_lateness']} allowed lateness"
     lateness = lateness if gold["allowed_lateness"] else "nothing is late"
     lateness = f"by arrival: {lateness}" if table.time == "arrival" else lateness
     lines = [f"  {label:<8} {operator}, {lateness if ends else 'never final'}"]
-    alone = f"nothing: one row{' per window' if ends else ''}"
-    lines.append(f"  by       {', '.join(gold['by']) or alone}")
+    lines += [f"  {label:<8} {line}" for label, line in kind.details(table.operator)]
+    if not kind.appends:
+        alone = f"nothing: one row{' per window' if ends else ''}"
+        lines.append(f"  by       {', '.join(gold['by']) or alone}")
     for name, measure in gold["measures"].items():
         arguments = map(as_written, measure["arguments"])
         call = f"{measure['function']}({', '.join(arguments) or '*'})"

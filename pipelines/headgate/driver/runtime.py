@@ -268,7 +268,7 @@ class PipelineRuntime:
                     node = graph[path]
                     # A table that becomes a rollup loses its late table, and stands still.
                     has_sides = self._current.keys() >= {*node.sides.values()}
-                    if has_sides and is_as_made(before, node.upstream[0]):
+                    if has_sides and all(is_as_made(before, each) for each in node.upstream):
                         made[name] = before
         gold = {name: before.gold[name] for name, before in made.items()}
         read = {t.reads: made[n].gold[t.reads] for n, t in gold.items() if t.reads}

@@ -22,7 +22,7 @@ from headgate.declaration.reference.page import (
 )
 from headgate.declaration.reference.schema import json_schema, json_text
 from headgate.declaration.suites.rows import ROW_EXPECTATIONS
-from tests.support.operators import DECLARATION
+from tests.support.operators import text_of
 from tests.unit.declaration.test_load import EXAMPLES, ROOT
 from tests.unit.declaration.test_wrong_declarations import KEYS, NEXT, Wrong
 
@@ -75,9 +75,9 @@ def test_it_accepts_columns_in_both_cases(base: str) -> None:
 
 @pytest.mark.parametrize("window", ["{tumbling: 1 minute, time: arrival}", "{count: 100}"])
 def test_a_window_without_late_rows_needs_no_lateness(window: str) -> None:
-    text = DECLARATION.format(silver="", keys=f"window: {window}")
+    text = text_of(f"window: {window}")
     VALIDATOR.validate(parsed(text))
-    needs = DECLARATION.format(silver="", keys="window: {tumbling: 1 minute}")
+    needs = text_of("window: {tumbling: 1 minute}")
     assert not VALIDATOR.is_valid(parsed(needs))
 
 

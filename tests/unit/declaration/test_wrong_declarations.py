@@ -296,10 +296,9 @@ EXPRESSIONS = [
 ]  # fmt: skip
 
 WORK_TODAY = {"functions", "lookup", "sql", "transform"}
-WORK_TODAY |= {"latest", "join", "process"}
+WORK_TODAY |= {"latest", "process"}
 NEXT = [
     Wrong(WINDOW, "latest: {}", 29, "gold.sales.latest", None, "not built yet"),
-    Wrong(WINDOW, "join: {}", 29, "gold.sales.join", None, "not built yet"),
     Wrong(WINDOW, "process: {}", 29, "gold.sales.process", None, "not built yet"),
     *(
         Wrong(WHERE, f"{key}: x", 25, f"silver.clean.{key}", None, "not built yet")

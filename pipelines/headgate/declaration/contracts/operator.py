@@ -70,7 +70,8 @@ class Operator(ABC, Generic[Declared]):
     # When a declaration is read.
 
     def inputs(self, key: str, at: Field) -> tuple[Field, ...]:
-        """The fields that name the tables which an append operator reads."""
+        """The fields that name the tables which an append operator reads. One without a value is
+        wrong, which is reported."""
         return ()
 
     @abstractmethod
@@ -133,6 +134,10 @@ class Operator(ABC, Generic[Declared]):
     @abstractmethod
     def summary(self, operator: Declared) -> tuple[str, str]:
         """A label of at most eight characters and a line, for a person."""
+
+    def details(self, operator: Declared) -> tuple[tuple[str, str], ...]:
+        """Further labels and lines, as of ``summary``."""
+        return ()
 
     def final_up_to(
         self, operator: Declared, watermark: datetime, lateness: timedelta
@@ -198,6 +203,12 @@ def late_identity(table: GoldTable) -> tuple[str, ...]:
     if operator_of(table).appends:
         return (INPUT, *SILVER_IDENTITY)
     return (*SILVER_IDENTITY, *identity_columns(table))
+
+
+def late_bounds_of(table: GoldTable) -> tuple[str, ...]:
+    """The columns of the late table with the range of time that a row is late for; empty if it has
+    none. A late row of an append operator may be late for several results, or for none."""
+    return () if operator_of(table).appends else shown_key(table)[0]
 
 
 def identity_columns(table: GoldTable) -> tuple[str, ...]:

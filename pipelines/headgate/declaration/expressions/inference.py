@@ -31,11 +31,12 @@ from headgate.declaration.names import RESCUED, in_other_case, nearest
 from headgate.declaration.types import VOID, DataType
 
 
-def field_of(typed: Typed, name: str) -> Typed:
-    """A field of a struct; of an array of structs, the array of that field, as in Spark."""
+def field_of(typed: Typed, name: str, of: str = "") -> Typed:
+    """A field of a struct; of an array of structs, the array of that field, as in Spark. ``of`` is
+    the struct as a message names it."""
     type_ = typed.type
     if isinstance(type_, types.Array) and isinstance(type_.element, types.Struct):
-        element = field_of(Typed(type_.element, typed.reach), name)
+        element = field_of(Typed(type_.element, typed.reach), name, of)
         return Typed(types.Array(element.type), element.reach)
     if isinstance(type_, types.Map):
         raise Invalid(f"a map has no fields; write ['{name}']")
@@ -43,7 +44,7 @@ def field_of(typed: Typed, name: str) -> Typed:
         raise Invalid(f"{with_article(type_)} has no field {name!r}")
     fields = dict(type_.fields)
     if name not in fields:
-        message = f"there is no field {name!r} in {with_article(type_)}"
+        message = f"there is no field {name!r} in {of or with_article(type_)}"
         raise Invalid(message, nearest(name, fields))
     return Typed(fields[name], typed.reach)
 
@@ -166,22 +167,33 @@ class _Inference:
         if not all(isinstance(part, exp.Identifier) for part in node.parts):
             raise Invalid(f"{sql(node)} is not a column")
         typed = self._variables.get(first.name) or self._named(first)
+        path = first.name
         for field in fields:
-            typed = field_of(typed, field.name)
+            typed = field_of(typed, field.name, path)
+            path += f".{field.name}"
         return typed
 
     def _named(self, node: exp.Expr) -> Typed:
         scope = self._scope
         if node.name not in scope:
-            reason = None if node.args.get("quoted") else calls.refusal(node.name)
+            path = _path_to(node.name, scope)
+            reason = None if path or node.args.get("quoted") else calls.refusal(node.name)
             if node.name == RESCUED:
                 reason = f"unknown column {RESCUED!r}: silver has it with unknown_fields: rescue"
-            guess = nearest(node.name, [*self._variables, *scope])
+            guess = path or nearest(node.name, [*self._variables, *scope])
             raise Invalid(reason or f"unknown column {node.name!r}", guess)
         type_ = scope[node.name]
         if type_ is None:
             raise Unresolved(node.name)
         return Typed(type_)
+
+
+def _path_to(name: str, scope: Scope) -> str | None:
+    """A field of a struct that has this name."""
+    for column, type_ in scope.items():
+        if isinstance(type_, types.Struct) and name in dict(type_.fields):
+            return f"{column}.{name}"
+    return None
 
 
 def _operands(call: exp.Expression) -> list[exp.Expression]:

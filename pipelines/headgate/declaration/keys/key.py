@@ -13,6 +13,7 @@ KeyKind = Literal[
     "names",  # a list of column names
     "paths",  # a list of columns, or fields inside of structs, such as payload.id
     "groups",  # a list of column names, or a map from names to expressions
+    "pairs",  # a list of column names, or a map from column names to others
     "text",
     "name",
     "column",

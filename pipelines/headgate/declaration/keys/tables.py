@@ -115,15 +115,16 @@ _COMMON = (
     Key(
         "columns",
         "table",
-        "Expressions over `by` and `measures`, computed when the table is written. With `join`, "
-        "expressions over the columns of both tables, such as `clicks.user`: the columns of a "
-        "row.",
+        "Expressions over `by` and `measures`, computed when the table is written. With `join`, a "
+        "row has no other columns of yours: they are required, and are expressions over the "
+        "columns of both tables, such as `clicks.user`.",
         entry=_EXPRESSIONS,
     ),
     Key(
         "allowed_lateness",
         "duration",
-        "How far the watermark may pass the end of a window before the window is final. Later "
+        "How far the watermark may pass the end of a window, or the time of a pair, before it is "
+        "final. Later "
         "rows go to the table's late table. (Spark: the delay of withWatermark; Flink: "
         "allowedLateness; Kafka Streams: grace; Beam: withAllowedLateness.)",
         required=True,
@@ -134,8 +135,8 @@ _COMMON = (
         "late",
         "section",
         "Late rows are replayed on a schedule: folded into the final rows of their windows, whose "
-        "`revision` grows. Without it, they wait until somebody replays them. You can change it "
-        "at any time.",
+        "`revision` grows, or included in the results of a join. Without it, they wait until "
+        "somebody replays them. You can change it at any time.",
         children=(
             Key(
                 "replay_every",
@@ -224,7 +225,7 @@ def gold_key() -> Key:
     return Key(
         "TABLE",
         "section",
-        "One gold table: measures per window and key.",
+        "One gold table: measures per window and key, or a join of two silver tables.",
         one_of=("window", *(key.name for key in others)) if others else (),
         children=(_FROM, window, *others, *_COMMON),
     )

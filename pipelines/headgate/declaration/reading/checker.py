@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headgate.declaration.errors import Invalid
 from headgate.declaration.kafka.maps import OptionsReader, read_offsets
-from headgate.declaration.keys.key import Key
+from headgate.declaration.keys.key import Key, KeyKind
 from headgate.declaration.names import check_column, check_header, check_name, column_like, nearest
 from headgate.declaration.reading.checked import Field, ProblemReport
 from headgate.declaration.reading.document import (
@@ -32,9 +32,19 @@ _WANTED = {
     "names": "a list of names, such as [a, b]",
     "paths": "a list of names, such as [a, b]",
     "groups": "a list of columns, or a map from names to expressions",
+    "pairs": "a list of columns, or a map from columns to columns",
     "headers": "a map from names of headers to values",
     "options": "a map from client properties to values",
     "start": "earliest, latest, a time, or a map from partitions to offsets",
+}
+
+# The kinds of keys that may be lists, and the kind of an item. What a pair names is looked up in
+# the tables that have it, so that a message can name what was meant.
+_LISTS: dict[KeyKind, KeyKind] = {
+    "names": "column",
+    "paths": "path",
+    "groups": "column",
+    "pairs": "field",
 }
 
 _FLOW = re.compile(r"[,:{}\[\]]")  # ends a plain text, or begins another value, inside of { }
@@ -64,11 +74,13 @@ class Checker:
             return Field(path, line, self._section(node, key, path, line))
         if key.kind == "table" and isinstance(node, YamlMap):
             return self._table(node, key, path, line)
-        if key.kind == "groups" and isinstance(node, YamlMap):
-            entry = Key("NAME", "expression")
-            return Field(path, line, self._entries(node, entry, path, check_column))
-        if key.kind in ("names", "paths", "groups") and isinstance(node, YamlSequence):
-            item = Key("", "path" if key.kind == "paths" else "column")
+        if key.kind in ("groups", "pairs") and isinstance(node, YamlMap):
+            of_pairs = key.kind == "pairs"
+            entry = Key("NAME", "field" if of_pairs else "expression")
+            check = _any_name if of_pairs else check_column
+            return Field(path, line, self._entries(node, entry, path, check))
+        if key.kind in _LISTS and isinstance(node, YamlSequence):
+            item = Key("", _LISTS[key.kind])
             return self._names(node, item, path, line)
         if key.kind == "options" and isinstance(node, YamlMap):
             reader = OptionsReader(self._report, self._folder, needs_secrets=self._needs_secrets)
@@ -223,6 +235,10 @@ def _replaced(key: Key, fields: Mapping[str, Field]) -> dict[str, str]:
     return found
 
 
+def _any_name(_: str) -> None:
+    """No name is wrong by itself."""
+
+
 def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
@@ -238,6 +254,6 @@ def _with_field(entry: YamlEntry) -> str:
 
 
 def _listed(node: Node, key: Key) -> str | None:
-    if key.kind in ("names", "paths", "groups") and isinstance(node, YamlScalar):
+    if key.kind in _LISTS and isinstance(node, YamlScalar):
         return f"[{node.text}]"
     return None

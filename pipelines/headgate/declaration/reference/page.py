@@ -64,6 +64,7 @@ _VALUES = {
     "names": "a list of columns",
     "paths": "a list of columns",
     "groups": "a list of columns, or a map of expressions",
+    "pairs": "a list of columns, or a map of columns",
     "text": "text",
     "name": "a name",
     "column": "a column",

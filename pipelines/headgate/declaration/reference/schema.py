@@ -96,6 +96,10 @@ def _shape(key: Key) -> dict[str, Any]:
         return {"anyOf": [_shape(short), _section(key)]}
     if key.kind == "section":
         return _section(key)
+    if key.kind == "pairs":
+        names = {"pattern": COLUMN_PATTERN}
+        table = {"type": "object", "propertyNames": names, "additionalProperties": _COLUMN}
+        return {"anyOf": [{**_NAMES, "minItems": 1}, {**table, "minProperties": 1}]}
     if key.kind in ("table", "groups"):
         entry = _schema(key.entry) if key.entry else _EXPRESSION
         of_columns = key.of_columns or key.kind == "groups"

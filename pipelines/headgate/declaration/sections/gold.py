@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from headgate.declaration.contracts.measure import MEASURES
@@ -36,6 +37,16 @@ from headgate.declaration.suites.reading import VersionSubject
 from headgate.declaration.types import DataType, Struct
 
 
+@dataclass(frozen=True)
+class _Readable:
+    """What an append operator may read: the silver tables with their columns, and the source of
+    each. ``gold`` are the names of the gold tables, which it cannot read."""
+
+    silver: Mapping[str, Scope]
+    sources: Mapping[str, str]
+    gold: Collection[str]
+
+
 def build_gold_tables(
     sections: Mapping[str, Section],
     scopes: Mapping[str, Scope],
@@ -47,7 +58,7 @@ def build_gold_tables(
     table, ``sources`` the source of each, ``read_suite`` reads the rules. Problems are reported;
     tables are then never used."""
     tables: dict[str, GoldTable] = {}
-    silver = partial({**scopes}, missing=isinstance(scopes, Partial))
+    readable = _Readable(partial(scopes, missing=False), sources, sections)
     known = partial({**scopes}, missing=isinstance(scopes, Partial))
     left = dict(sections)
     while left:
@@ -59,8 +70,9 @@ def build_gold_tables(
         for name in ready:
             section = left.pop(name)
             if (append := _append_operator(section)) is not None:
-                of = name, section, *append, silver, sources
-                table = _build_append(*of, read_suite, report)
+                table = _build_append(name, section, *append, readable, read_suite, report)
+            elif _has_wrong_append(section):
+                table = None
             else:
                 table = _build(section, name, known, tables, read_suite, report)
             if table is None:
@@ -161,27 +173,36 @@ def _append_operator(section: Section) -> tuple[str, str, Field] | None:
     return None
 
 
+def _has_wrong_append(section: Section) -> bool:
+    """Whether the key of an append operator is given, and wrong as a whole. If no operator is
+    given, all their keys count as wrong."""
+    kinds = (OPERATORS[name] for name in OPERATORS.names())
+    keys = (key.name for kind in kinds if kind.appends for key in kind.keys)
+    return any(map(section.reported, keys)) and not section.reported("window")
+
+
 def _build_append(
     name: str,
     section: Section,
     kind: str,
     key: str,
     at: Field,
-    silver: Mapping[str, Scope],
-    sources: Mapping[str, str],
+    readable: _Readable,
     read_suite: ReadSuite,
     report: ProblemReport,
 ) -> GoldTable | None:
-    """A table of the append operator ``kind``, whose ``key`` is given. ``silver`` and ``sources``
-    as in ``build_gold_tables``. Expressions can use the columns of an input as ``input.column``."""
-    operator = OPERATORS[kind]
-    inputs = _inputs(operator.inputs(key, at), silver, sources, report)
-    missing = isinstance(silver, Partial) or len(inputs) < len(operator.inputs(key, at))
+    """A table of the append operator ``kind``, whose ``key`` is given. Expressions can use the
+    columns of an input as ``input.column``."""
+    operator, silver = OPERATORS[kind], readable.silver
+    named = operator.inputs(key, at)
+    inputs = _inputs(named, readable, report)
+    missing = isinstance(silver, Partial) or len(inputs) < len(named)
     scope = partial({of: _row_of(silver[of]) for of in inputs}, missing=missing)
     value = operator.build(key, at, scope, report)
     entries = section.entries("columns")
     if not entries and not section.reported("columns"):
-        report.at(at, "needs the key 'columns', which names what is kept of a result")
+        such = next((f", such as {of}.{column}" for of in inputs for column in silver[of]), "")
+        report.at(section, f"the key 'columns' is missing: what a row has{such}")
     ours = () if value is None else (*operator.columns(value), *STATUS_COLUMNS)
     _check_names(ours, ({}, {}, entries), report)
     of_results = {} if value is None else operator.of_results(value)
@@ -189,9 +210,15 @@ def _build_append(
     held: dict[str, DataType | None] = {**STATUS_COLUMNS, **dict.fromkeys(entries)}
     held |= {} if value is None else operator.columns(value)
     held |= {each.name: each.type for each in columns}
-    subject = VersionSubject(scope=held, silver=scope, adds_up=(), pairs_per_row=None)
-    named = section.get("expectations")
-    suite = read_suite(named, subject) if named else None
+    subject = VersionSubject(
+        scope=partial(held, missing=value is None),
+        silver=scope,
+        adds_up=(),
+        pairs_per_row=None,
+        appends=True,
+    )
+    rules = section.get("expectations")
+    suite = read_suite(rules, subject) if rules else None
     if value is None or not inputs:
         return None
     return GoldTable(
@@ -212,42 +239,49 @@ def _build_append(
 
 
 def _row_of(columns: Scope) -> DataType | None:
-    """A row of an input as a struct; None if a column of it is not known, which is reported."""
+    """A row of an input as a struct, with columns in the order of ``silver_row``; None if a column
+    of it is not known, which is reported."""
     known = {name: type_ for name, type_ in columns.items() if type_ is not None}
     is_known = len(known) == len(columns) and not isinstance(columns, Partial)
-    return Struct.of(known) if is_known else None
+    structs_last = sorted(known.items(), key=lambda column: isinstance(column[1], Struct))
+    return Struct.of(dict(structs_last)) if is_known else None
 
 
-def _inputs(
-    named: Iterable[Field],
-    silver: Mapping[str, Scope],
-    sources: Mapping[str, str],
-    report: ProblemReport,
-) -> tuple[str, ...]:
+def _inputs(named: Iterable[Field], readable: _Readable, report: ProblemReport) -> tuple[str, ...]:
     """The silver tables that some fields name. Reports what cannot be read together."""
     found: list[str] = []
     for field in named:
-        if (name := field.text) not in silver:
-            guess = nearest(name, silver)
-            report.at(field, f"there is no silver table {name!r}", guess)
-        elif name in found:
-            report.at(field, f"{name!r} is given twice; make a second silver table from its source")
-        elif name in {INPUT, *SILVER_COLUMNS, *WHY_LATE}:
-            report.at(
-                field,
-                f"a silver table with the name {name!r} cannot be read here: it is "
-                "the name of a column of late side tables; give it another name",
-            )
-        elif found and sources.get(name) != sources.get(found[0]):
-            message = f"reads the source {sources.get(name)!r}, and {found[0]!r} reads"
-            report.at(
-                field,
-                f"{name!r} {message} {sources.get(found[0])!r}: tables of two sources "
-                "cannot be read together yet; join them in headgate query",
-            )
+        if field.value is None:
+            continue
+        if (problem := _not_readable(field.text, found, readable)) is None:
+            found.append(field.text)
         else:
-            found.append(name)
+            is_known = field.text in (*readable.silver, *readable.gold)
+            report.at(field, problem, None if is_known else nearest(field.text, readable.silver))
     return tuple(found)
+
+
+def _not_readable(name: str, others: Collection[str], readable: _Readable) -> str | None:
+    """Why an append operator cannot read a table beside some others; None if it can."""
+    silver, sources = readable.silver, readable.sources
+    if name in readable.gold:
+        return f"{name!r} is a gold table, and only silver tables can be read here"
+    if name not in silver:
+        return f"there is no silver table {name!r}"
+    if name in others:
+        return f"{name!r} is given twice; declare a second silver table with the same `from`"
+    if name in {INPUT, *SILVER_COLUMNS, *WHY_LATE}:
+        return (
+            f"{name!r} is a column of late side tables, which have a column with the name of each "
+            "table that is read here; give the silver table another name"
+        )
+    first = next(iter(others), name)
+    if (own := sources.get(name)) and (other := sources.get(first)) and own != other:
+        return (
+            f"{name!r} reads the source {own!r}, and {first!r} reads {other!r}: tables of two "
+            "sources cannot be read together yet; join them in headgate query"
+        )
+    return None
 
 
 def _time(section: Section) -> TimeKind:
@@ -297,8 +331,9 @@ def _check_rollup(
     lateness = section.get("allowed_lateness")
     if lateness is not None and lateness.value < above.allowed_lateness:
         least = format_duration(above.allowed_lateness)
+        end = "time" if operator_of(above).appends else "windows"
         message = f"is less than that of {above.name!r}, whose rows arrive only {least} after"
-        report.at(lateness, f"{message} their windows", least)
+        report.at(lateness, f"{message} their {end}", least)
 
 
 def _check_late(

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
-from headgate.declaration.digest import inputs_in
+from headgate.declaration.contracts.operator import late_columns, operator_of
+from headgate.declaration.digest import gold_reads, table_digests
 from headgate.declaration.errors import Invalid
 from headgate.declaration.keys.pipeline import durations
 from headgate.declaration.kinds import BRONZE, GOLD, LATE, SILVER, kind_of, name_of
@@ -77,8 +78,7 @@ def compare_declarations(
     continued: set[str] = set()
     for path in definitions:
         if kind_of(path) in _SECTIONS:
-            is_continued = continued.issuperset(_above(declared, path))
-            extend = can_extend if is_continued else lambda _: False
+            extend = can_extend if continued.issuperset(_above(declared, path)) else lambda _: False
             plans.append(_plan(path, definitions, deployed, declared, can_reread, extend))
             if plans[-1].action in ("resume", "extend"):
                 continued.add(path)
@@ -143,8 +143,8 @@ def _reasons(path: str, before: Definition | None, after: Definition) -> Iterato
         yield "this version of Headgate interprets the same declaration differently"
     own = list(_differences(_section(before, path) or {}, _section(after, path) or {}))
     yield from own
-    if not own:
-        yield from (f"{above} changes" for above in _above(after, path)[:1])
+    if not own and (above := _changing(before, after, path)):
+        yield f"{' and '.join(above)} change{'' if len(above) > 1 else 's'}"
 
 
 def _section(meaning: Definition, path: str) -> Definition | None:
@@ -152,14 +152,20 @@ def _section(meaning: Definition, path: str) -> Definition | None:
     return found
 
 
-def _above(meaning: Definition, path: str) -> tuple[str, ...]:
-    """The tables that a table reads."""
-    section, kind = _section(meaning, path) or {}, kind_of(path)
-    if reads := section.get("reads"):
-        return (GOLD.path(reads),)
-    if kind == SILVER:
-        return (BRONZE.path(section["source"]),)
-    return tuple(map(SILVER.path, inputs_in(section))) if kind == GOLD else ()
+def _above(meaning: Definition, path: str) -> list[str]:
+    """The upstream tables of a table."""
+    section = _section(meaning, path)
+    if section is None or kind_of(path) == BRONZE:
+        return []
+    return gold_reads(section) if kind_of(path) == GOLD else [BRONZE.path(section["source"])]
+
+
+def _changing(before: Definition, after: Definition, path: str) -> list[str]:
+    """The upstream tables of a table; of several, those whose definitions differ."""
+    if len(above := _above(after, path)) < 2:
+        return above
+    old, new = table_digests(before), table_digests(after)
+    return [each for each in above if old.get(each) != new[each]]
 
 
 def _differences(before: Definition, after: Definition, within: str = "") -> Iterator[str]:
@@ -274,6 +280,10 @@ def nested_columns(pipeline: Pipeline, path: str) -> dict[str, DataType]:
     kind, name = kind_of(path), name_of(path)
     if kind == BRONZE:
         return {"record": Struct.of(pipeline.sources[name].record.types)}
+    if kind == LATE and operator_of(table := pipeline.gold[name]).appends:
+        silver = {each: pipeline.silver[each] for each in table.inputs}
+        rows = {n: each.row(pipeline.sources[each.source].record) for n, each in silver.items()}
+        return {n: type_ for n, type_ in late_columns(table, rows).items() if n in silver}
     if kind == LATE:
         kind, name = SILVER, pipeline.gold[name].silver
     if kind not in (SILVER, GOLD):

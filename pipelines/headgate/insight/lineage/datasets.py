@@ -97,7 +97,7 @@ def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
     """``of`` has the columns of the table that it reads: a rollup reads the end of a row as its
     event time, and the bounds of a row as a struct."""
     if operator_of(table).appends:
-        return _of_append(table)
+        return _of_append(table, declared)
     if table.reads is None:
         # When and where a record arrived is no field of it.
         is_of_event_time = table.time == "event" and bool(bounds_of(table))
@@ -120,35 +120,41 @@ def of_gold(table: GoldTable, declared: Pipeline) -> Columns:
     return Columns(of, each_bound(found.rows))
 
 
-def _of_append(table: GoldTable) -> Columns:
+def _of_append(table: GoldTable, declared: Pipeline) -> Columns:
     """Expressions name a column of an input as ``input.column``."""
     operator = operator_of(table)
+    columns = [(name, [*declared.silver[name].types]) for name in table.inputs]
     time = tuple(Input(EVENT_TIME, _COMPUTED, place) for place in range(len(table.inputs)))
     of: dict[str, tuple[Input, ...]] = {RESULT_TIME: time, RESULT_ID: ()}
     made_of = operator.made_of(table.operator)
     for column in table.columns:
-        read = _read(column.expression, table.inputs)
+        read = _read(column.expression, columns)
         for name in _names(column.expression, made_of):
-            read += [each for text in made_of[name] for each in _read(text, table.inputs)]
-        is_itself = any(column.expression == f"{table.inputs[at]}.{name}" for at, name in read)
+            read += [each for text in made_of[name] for each in _read(text, columns)]
+        is_itself = column.expression in {f"{table.inputs[at]}.{name}" for at, name in read}
         how: How = "IDENTITY" if is_itself else "TRANSFORMATION"
-        of[column.name] = tuple(Input(name, how, at) for at, name in read)
+        of[column.name] = _without_copies(Input(name, how, at) for at, name in read)
     conditions = operator.conditions(table.operator)
-    rows = (Input(n, "FILTER", at) for each in conditions for at, n in _read(each, table.inputs))
+    rows = (Input(n, "FILTER", at) for each in conditions for at, n in _read(each, columns))
     return Columns(of, _without_copies(rows))
 
 
-def _read(expression: str, inputs: Sequence[str]) -> list[tuple[int, str]]:
-    """The columns of inputs that an expression reads, each with the place of its input."""
+def _read(expression: str, inputs: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, str]]:
+    """The columns of inputs that an expression reads, each with the place of its input; all columns
+    of an input that it reads as a whole. ``inputs`` has their names and columns."""
     try:
-        found = {
-            (inputs.index(parts[0]), parts[1])
-            for column in sqlglot.parse_one(expression, dialect="spark").find_all(exp.Column)
-            if len(parts := [part.name for part in column.parts]) > 1 and parts[0] in inputs
-        }
+        found = sqlglot.parse_one(expression, dialect="spark").find_all(exp.Column)
+        paths = [[part.name for part in column.parts] for column in found]
     except SqlglotError:  # Spark's grammar has more than that of sqlglot
-        found = set()
-    return sorted(found)
+        names = {token.text.strip("`") for token in tokenize(expression)}
+        paths = [[name, each] for name, columns in inputs for each in columns if each in names]
+    return sorted(
+        (place, column)
+        for place, (name, columns) in enumerate(inputs)
+        for path in paths
+        if path[0] == name
+        for column in (path[1:2] or columns)
+    )
 
 
 def _of_gold(table: GoldTable, names: Collection[str], time: str | None) -> Columns:

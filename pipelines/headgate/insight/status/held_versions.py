@@ -100,7 +100,7 @@ def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
             remedy=f"see the rows: {pipeline_command('gate show', table)}; then release them: "
             f"{_release(table)}; or change the rule in expectations/; or keep such events out of "
             "silver with a rule for its rows, and rebuild it: "
-            + pipeline_command("run", "--full-refresh", f"silver.{_silver(declared, hold)}"),
+            + pipeline_command("run", *_rebuilt(declared, hold)),
         )
     if (above := declared.gold[hold.table].reads) is not None:
         raise UsageError(
@@ -160,5 +160,7 @@ def _release(table: str, *options: str) -> str:
     return pipeline_command("gate release", table, *options, "--reason", "WHY")
 
 
-def _silver(declared: Pipeline, hold: Hold) -> str:
-    return declared.gold[hold.table].silver
+def _rebuilt(declared: Pipeline, hold: Hold) -> list[str]:
+    """The options that rebuild the silver tables of a gold table."""
+    inputs = declared.gold[hold.table].inputs
+    return [part for each in inputs for part in ("--full-refresh", f"silver.{each}")]

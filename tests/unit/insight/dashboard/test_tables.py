@@ -35,6 +35,7 @@ from tests.support.charted import Charted, invalid, late_sale, rejected_row, sal
 
 YEAR_10000 = 253_402_300_800_000_000
 """In microseconds since 1970."""
+LATE_IDENTITY = ("_partition", "_offset", "_item", "window_start")
 
 HOSTILE = {
     "markup": ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"),
@@ -182,7 +183,7 @@ def test_no_page_repeats_rows_beyond_the_limit(
     for pages in (
         [page(shop, reader, size=each.size, page=each.page) for each in asked],
         [quarantined(quarantine, each) for each in asked],
-        [late_rows(late, each, ("window_start",)) for each in asked],
+        [late_rows(late, each, ("window_start",), LATE_IDENTITY) for each in asked],
     ):
         assert [len(each["cells"]) for each in pages] == [3, 1, 0, 0]
         assert {each["reachable"] for each in pages} == {4}
@@ -357,7 +358,7 @@ def test_reasons_without_a_line_of_their_own_are_counted(shop: Charted, reader: 
 
 def test_late_rows(shop: Charted, reader: Reader) -> None:
     view = view_of(shop, reader, "late/sales")
-    found = late_rows(view, RefusedQuestion(), ("window_start", "window_end"))
+    found = late_rows(view, RefusedQuestion(), ("window_start", "window_end"), LATE_IDENTITY)
     assert found["seconds"]["max"] == 90
     assert found["columns"][:3] == ("window_start", "window_end", "late_seconds")
     row = dict(zip(found["columns"], found["cells"][0], strict=True))

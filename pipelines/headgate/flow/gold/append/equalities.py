@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.expressions.typed import with_article
 from headgate.declaration.keys.key import Key
-from headgate.declaration.reading.checked import Field, Partial, ProblemReport, Section
-from headgate.declaration.types import DataType, Struct
+from headgate.declaration.names import nearest
+from headgate.declaration.reading.checked import Field, ProblemReport, Section
+from headgate.declaration.types import DataType, Struct, is_nested
 
 Equalities = tuple[tuple[str, str], ...]
 """Pairs of a column of the left table and one of the right table."""
@@ -15,7 +17,7 @@ SIDES = (
     Key("right", "name", "Another silver table of the same source.", required=True),
     Key(
         "on",
-        "groups",
+        "pairs",
         "What is equal in both rows: columns that both tables have, or a map from columns of the "
         "left one to columns of the right one. A row without a value has no partner.",
         required=True,
@@ -23,10 +25,9 @@ SIDES = (
 )
 
 
-def sides(section: Section) -> tuple[Field, ...]:
-    """The fields that name the tables."""
-    found = (section.get(side) for side in ("left", "right"))
-    return tuple(field for field in found if field is not None)
+def sides(at: Field) -> tuple[Field, ...]:
+    """The fields that name the tables, of the section of a join."""
+    return at.value["left"], at.value["right"]
 
 
 def columns_of(on: Equalities, left: str, right: str) -> tuple[str, ...]:
@@ -49,32 +50,38 @@ def equalities(
         named = [(each, name, each.text) for name, each in field.value.items() if each.value]
     else:
         named = [(each, each.text, each.text) for each in field.items]
+    if not named and not field.value:
+        report.at(field, "is empty; name what is equal in both rows, such as [id]")
     found = []
     for at, *columns in named:
-        types = [
+        one, other = (
             _column(at, table, column, scope, report)
             for table, column in zip((left, right), columns, strict=True)
-        ]
-        if None not in types and types[0] != types[1]:
+        )
+        if one is not None and other is not None and one != other:
             report.at(
                 at,
-                f"{left}.{columns[0]} is {types[0]}, and {right}.{columns[1]} is "
-                f"{types[1]}; cast one of them in its silver table",
+                f"{left}.{columns[0]} is {with_article(one)}, and {right}.{columns[1]} is "
+                f"{with_article(other)}; cast one of them in its silver table",
             )
         found.append((columns[0], columns[1]))
-    if not found:
-        report.at(field, "names no column")
     return tuple(found)
 
 
 def _column(
     at: Field, table: str, name: str, scope: Scope, report: ProblemReport
 ) -> DataType | None:
-    """The type of a column of an input; None after reporting that it is not there."""
-    type_ = scope.get(table) if not isinstance(scope, Partial) else None
+    """The type of a column of an input; None after reporting that it cannot be compared."""
+    type_ = scope.get(table)
     if not isinstance(type_, Struct):
         return None
     columns = dict(type_.fields)
     if name not in columns:
-        report.at(at, f"the silver table {table!r} has no column {name!r}")
+        bare = name.removeprefix(f"{table}.")
+        guess = bare if bare in columns else nearest(bare, columns)
+        report.at(at, f"the silver table {table!r} has no column {name!r}", guess)
+    elif is_nested(columns[name]):
+        kind = with_article(columns[name])
+        report.at(at, f"{table}.{name} is {kind}; take a part of it in its silver table")
+        return None
     return columns.get(name)

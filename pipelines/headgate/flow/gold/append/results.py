@@ -12,7 +12,13 @@ from pyspark.sql import functions as F
 
 from headgate.declaration.contracts.operator import late_identity, operator_of
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import RESULT_ID, RESULT_TIME
+from headgate.declaration.names import (
+    RESCUED,
+    RESULT_ID,
+    RESULT_TIME,
+    SILVER_COLUMNS,
+    WARNINGS,
+)
 from headgate.flow.gold.append.inputs import Files, InputRows
 from headgate.flow.gold.append.operator import ID, TIME, AppendOperator
 from headgate.flow.gold.schema import gold_type
@@ -41,6 +47,11 @@ class AppendResults:
             "revision": F.lit(0),
             "updated_at": F.col("_now"),
         }
+        # An expression may be a whole row of an input, with the columns that its type has.
+        self._rows = {
+            name: F.col(f"`{name}`").dropFields(*SILVER_COLUMNS, RESCUED, WARNINGS)
+            for name in declared.inputs
+        }
         names = gold_type(declared).fieldNames()
         self._columns = Projection(*(computed[name].alias(name) for name in names))
 
@@ -68,7 +79,7 @@ class AppendResults:
 
     def _results(self, rows: Mapping[str, DataFrame]) -> DataFrame:
         known = {name: each.select(TIME, ID, name) for name, each in rows.items()}
-        return self._operator.results(self._declared.operator, known)
+        return self._operator.results(self._declared.operator, known).withColumns(self._rows)
 
     def _waiting(self, read: Span, operation: int, late: pa.Table | None) -> DataFrame | None:
         files = self._inputs.late_files([read])

@@ -20,11 +20,12 @@ def about(view: GoldView) -> dict[str, Any]:
     """``n`` is the batch id of the shown version, ``held`` is the reason why a later one is not
     visible."""
     shown, facts, found = view.shown, view.facts, span(view)
-    label, line = operator_of(view.table).summary(view.table.operator)
+    operator, declared = operator_of(view.table), view.table.operator
+    lines = (operator.summary(declared), *operator.details(declared))
     return {
         "pipeline": shown.name,
         "table": facts.table,
-        "operator": f"{label}: {line}",
+        "operator": "; ".join(f"{label}: {line}" for label, line in lines),
         "reads": view.table.reads,
         "keys": facts.keys,
         "figures": [{"name": f.name, "type": f.type, "across": f.across} for f in facts.figures],
@@ -58,12 +59,14 @@ def summary(shown: Shown, table: str, gold: ReleasedVersion) -> dict[str, Any]:
 def refused(shown: Shown, table: str) -> dict[str, Any]:
     """How many of the records that a gold table is made of were quarantined or rejected.
     ``rules_of`` is its silver table, if that has rules."""
-    silver = shown.version(SILVER.path(shown.gold(table).silver))
+    inputs = [shown.pipeline.silver[name] for name in shown.gold(table).inputs]
+    # Of several silver tables, the first one that has rules.
+    declared = next((each for each in inputs if each.suite is not None), inputs[0])
+    silver = shown.version(SILVER.path(declared.name))
     if silver is None:
         nothing = {"read": 0, "quarantined": 0, "quarantined_share": None, "rejected": 0}
         return nothing | {"rules_of": None}
     total = silver.state.total
-    declared = shown.pipeline.silver[shown.gold(table).silver]
     read = records_in(total)
     quarantined = total.get("quarantined", 0)
     return {

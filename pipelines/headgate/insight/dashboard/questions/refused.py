@@ -58,12 +58,15 @@ def rejected(view: TableView, question: RefusedQuestion) -> dict[str, Any]:
     return _page(view, question, _Table("ingested_at", order, REJECTED_PLAIN, "rules", ids))
 
 
-def late_rows(view: TableView, question: RefusedQuestion, bounds: Sequence[str]) -> dict[str, Any]:
-    """Late rows by the window that they missed, the newest first. ``bounds`` are the columns of
-    that window."""
+def late_rows(
+    view: TableView, question: RefusedQuestion, bounds: Sequence[str], identity: Sequence[str]
+) -> dict[str, Any]:
+    """Late rows by the window that they missed, or else by their event time, the newest first.
+    ``bounds`` are the columns of that window, ``identity`` those that identify a late row."""
     time = next(iter(bounds), "_event_time")
-    order = f"{quoted(time)} DESC, {', '.join(SILVER_IDENTITY)}"
-    answer = _page(view, question, _Table(time, order, (*bounds, *LATE_PLAIN)))
+    order = f"{quoted(time)} DESC, {', '.join(map(quoted, identity))}"
+    own = (name for name in identity if name not in (*bounds, *SILVER_IDENTITY))
+    answer = _page(view, question, _Table(time, order, (*bounds, *own, *LATE_PLAIN)))
     (seconds,) = view.ask(
         f"SELECT quantile_cont(late_seconds, [0.5, 0.95, 1.0]), count({REPLAYED}) FROM t",
         (),

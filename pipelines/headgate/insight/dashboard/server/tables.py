@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from headgate.declaration.contracts.operator import shown_key
+from headgate.declaration.contracts.operator import late_bounds_of, late_identity
 from headgate.declaration.kinds import LATE, QUARANTINE, REJECTED
 from headgate.insight.dashboard.errors import NotFoundError
 from headgate.insight.dashboard.questions import about as about_page
@@ -78,8 +78,9 @@ class TableEndpoints:
 
     async def late(self, request: Request) -> Response:
         shown, name = _named(request)
-        path, bounds = LATE.path(name), shown_key(shown.gold(name))[0]
-        answer = partial(refused.late_rows, bounds=bounds)
+        path, declared = LATE.path(name), shown.gold(name)
+        bounds, identity = late_bounds_of(declared), late_identity(declared)
+        answer = partial(refused.late_rows, bounds=bounds, identity=identity)
         return await self._refused(request, "late", shown, path, answer)
 
     async def quarantine(self, request: Request) -> Response:

@@ -73,7 +73,9 @@ class Durations:
         if node.kind == BRONZE:
             self._observe("bronze", commit.state.at, commit.written_at)
         elif node.kind in (SILVER, GOLD):
-            read = self._by_batch[node.upstream[0]].get(commit.state.n)
+            above = [self._by_batch[path].get(commit.state.n) for path in node.upstream]
+            known = [at for at in above if at is not None]
+            read = max(known) if len(known) == len(above) else None
             self._observe(node.kind.name, read, commit.written_at)
         elif node.kind == PUBLICATION:
             sent = PublicationPayload.of(commit.state)

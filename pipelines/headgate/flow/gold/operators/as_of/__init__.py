@@ -63,19 +63,21 @@ class AsOfKind(AppendOperator[AsOf]):
         ),
     )
     limits = (
-        "Each step reads the rows of the right table again that are as old as `within`: send a "
-        "rate again from time to time, and keep `within` short."
+        "Each step of a table with `as_of` reads the rows of the right table again that are as old "
+        "as `within`. Send a rate again from time to time, and keep `within` short."
     )
 
     def inputs(self, key: str, at: Field) -> tuple[Field, ...]:
-        return sides(Section.of(at))
+        return sides(at)
 
     def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> AsOf | None:
         section = Section.of(at)
         left, right, within = (section.get(name) for name in ("left", "right", "within"))
-        if left is None or right is None or within is None or section.wrong:
+        if left is None or right is None:
             return None
         on = equalities(section, left.text, right.text, scope, report)
+        if within is None or section.wrong or left.text == right.text:
+            return None
         return AsOf(left.text, right.text, on, within.value)
 
     def meaning(self, operator: AsOf) -> Mapping[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headgate.declaration.expressions.inference import Scope
+from headgate.declaration.expressions.spark import as_written
+from headgate.declaration.expressions.tokens import canonical
 from headgate.declaration.keys.key import YEAR, Key
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, ProblemReport, Section
@@ -49,10 +51,10 @@ class JoinKindOperator(AppendOperator[Join]):
             "join",
             "section",
             "Pairs of rows of two silver tables of one source, with equal values and with times "
-            "that are close to each other. A pair has the time of its later row, and is computed "
-            "once, when no row that is on time can be earlier. The rows of a pair are named as "
-            "their tables: `columns: {user: clicks.user, paid: purchases.amount}`. A late row of "
-            "either table waits in the table's late table.",
+            "that are close to each other. A pair has the time of its later row. It is computed "
+            "once, when the watermark has passed this time by `allowed_lateness`, and is final. "
+            "The rows of a pair are named as their tables: `columns: {user: clicks.user, paid: "
+            "purchases.amount}`. A late row of either table goes to the late table of the join.",
             replaces=("from", "window", "where", "by", "measures", "salt"),
             children=(
                 *SIDES,
@@ -86,8 +88,9 @@ class JoinKindOperator(AppendOperator[Join]):
                     "kind",
                     "choice",
                     "`left` keeps rows of the left table that have no partner, with nulls for the "
-                    "right one, and `full` keeps those of both. Such a row is computed when no "
-                    "partner that is on time can come any more, and has this time.",
+                    "right one, and `full` keeps those of both. The time of such a row is the last "
+                    "one that a partner may have: that of a left row and `after`, or that of a "
+                    "right row and `before`.",
                     default="inner",
                     choices=get_args(JoinKind),
                 ),
@@ -101,22 +104,24 @@ class JoinKindOperator(AppendOperator[Join]):
         ),
     )
     limits = (
-        "Each step reads the rows of both tables again that are as old as the bounds: give tables "
-        "with long bounds a `step`."
+        "Each step of a join reads the rows of both tables again that are as old as its bounds. "
+        "Give a join with long bounds a `step`."
     )
 
     def inputs(self, key: str, at: Field) -> tuple[Field, ...]:
-        return sides(Section.of(at))
+        return sides(at)
 
     def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> Join | None:
         section = Section.of(at)
         left, right = section.get("left"), section.get("right")
         within = section.section("within")
         where = condition(section.get("where"), scope, report)
-        if left is None or right is None or within is None or within.wrong or section.wrong:
+        if within is not None and not within.fields and not within.wrong:
+            report.at(within, "needs 'before', 'after' or both, such as `within: 1 hour`")
+        if left is None or right is None:
             return None
         on = equalities(section, left.text, right.text, scope, report)
-        if left.text not in scope or right.text not in scope or left.text == right.text:
+        if within is None or within.wrong or section.wrong or left.text == right.text:
             return None
         bounds = (within.get(each) for each in ("before", "after"))
         before, after = (timedelta(0) if each is None else each.value for each in bounds)
@@ -124,7 +129,8 @@ class JoinKindOperator(AppendOperator[Join]):
         return Join(left.text, right.text, on, before, after, kind, where)  # type: ignore[arg-type]
 
     def meaning(self, operator: Join) -> Mapping[str, Any]:
-        return {"join": operator}
+        where = operator.where and canonical(operator.where)
+        return {"join": replace(operator, where=where)}
 
     def reach(self, operator: Join) -> int:
         # An unmatched row is decided when its last possible partner would be, and its first one
@@ -154,9 +160,12 @@ class JoinKindOperator(AppendOperator[Join]):
             for each, side in ((operator.before, "before"), (operator.after, "after"))
             if each
         ]
-        close = " or ".join(bounds) or "at the same time"
+        close = f"at most {' or '.join(bounds)}" if bounds else "at the time of"
         line = f"{operator.kind}, {operator.right} {close} {operator.left}, on {shown(operator.on)}"
         return "join", line
+
+    def details(self, operator: Join) -> tuple[tuple[str, str], ...]:
+        return () if operator.where is None else (("where", as_written(operator.where)),)
 
     def results(self, operator: Join, rows: Mapping[str, DataFrame]) -> DataFrame:
         from headgate.flow.gold.operators.join.pairing import joined

@@ -80,11 +80,10 @@ class OverKind(AppendOperator[Over]):
             ),
         ),
     )
-    limits = "Each step reads the rows again that are as old as the range."
+    limits = "Each step of a table with `over` reads the rows again that are as old as `range`."
 
     def inputs(self, key: str, at: Field) -> tuple[Field, ...]:
-        table = Section.of(at).get("table")
-        return () if table is None else (table,)
+        return (at.value["table"],)
 
     def build(self, key: str, at: Field, scope: Scope, report: ProblemReport) -> Over | None:
         section = Section.of(at)
@@ -97,6 +96,8 @@ class OverKind(AppendOperator[Over]):
         report.check_apart(each_alone, dict.fromkeys(scope, "is the table"))
         table, range_ = section.get("table"), section.get("range")
         if table is None or range_ is None or section.wrong:
+            return None
+        if len(by) < len(groups) or len(measures) < len(entries):
             return None
         return Over(table.text, range_.value, by, measures)
 
