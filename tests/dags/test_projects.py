@@ -13,6 +13,8 @@ from headgate.airflow.operators.backfill import BackfillInterval
 from headgate.airflow.operators.final_periods import EmitFinalPeriods
 from headgate.airflow.projects import declared_in
 from tests.dags.test_building import add, backfill, made
+from tests.support.joins import DECLARATION as JOINS
+from tests.support.joins import FOLD, ROLLUP
 from tests.unit.insight.ledger.conftest import DECLARATION
 
 
@@ -59,6 +61,22 @@ def test_tables_may_be_named_like_what_waits_for_them(project: Path) -> None:
     dag = with_tables(project, *names, keys=keys)["shop__backfill"]
     waiting = {f"{name}_is_final" for name in names}
     assert set(dag.task_ids) == {*waiting, "replay", "compute"}
+
+
+@pytest.mark.parametrize("fold", [FOLD, ""])
+def test_a_backfill_waits_for_the_tables_that_it_can_compute(project: Path, fold: str) -> None:
+    """Joins and what reads them are left out. They have assets as all gold tables."""
+    text = JOINS + ROLLUP + fold + backfill("every: 1 day, mode: late")
+    (project / "pipelines/shop.yml").write_text(text)
+    require_declarations(project / "pipelines")
+    (declared,) = declared_in(project / "pipelines", None)
+    folds = ("per_hour",) if fold else ()
+    assert (declared.gold, declared.folds) == (("bought", "paid_per_day", *folds), folds)
+    dags = build_dags(project / "pipelines")
+    assert {"bought", "bought-days"} <= {*dags["shop__gold"].task_ids}
+    assert ("shop__backfill" in dags) == bool(fold)
+    if fold:
+        assert {*dags["shop__backfill"].task_ids} == {"per_hour_is_final", "replay", "compute"}
 
 
 @pytest.mark.parametrize(

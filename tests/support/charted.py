@@ -85,6 +85,7 @@ SCHEMAS: Mapping[str, list[tuple[str, pa.DataType]]] = {
 }
 TIMES = {
     "gold/sales": "window_start",
+    "gold/bought": "event_time",
     "late/sales": "_event_time",
     "quarantine/orders": "ingested_at",
     "rejected/clean": "ingested_at",
@@ -93,6 +94,11 @@ TIMES = {
     "_headgate/files/orders": "modified",
 }
 Row = dict[str, Any]
+
+
+def time_of(path: str) -> str:
+    """The column with the times of a table."""
+    return TIMES.get(path, "_event_time")
 
 
 def sale(minute: float, channel: str | None, orders: int, revenue: str, **more: Any) -> Row:
@@ -155,20 +161,23 @@ def invalid(minute: float, reason: str, value: bytes, **more: Any) -> Row:
 
 @dataclass
 class Charted:
-    """The pipeline ``shop`` in a folder of its own, with tables under ``lake``."""
+    """The pipeline ``shop`` in a folder of its own, with tables under ``lake``. ``schemas`` are
+    those of the tables of ``text``, its declaration."""
 
     folder: Path
+    text: str = DECLARATION
+    schemas: Mapping[str, list[tuple[str, pa.DataType]]] = field(default_factory=lambda: SCHEMAS)
     pipeline: Pipeline = field(init=False)
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
         (self.folder / "pipelines").mkdir(parents=True, exist_ok=True)
-        self.file.write_text(DECLARATION)
+        self.file.write_text(self.text)
         self.pipeline = load(self.file)
         self.layout = Layout.of(self.root, "shop")
         # Without rules, there is no table of rejected rows.
-        has_rules = self.pipeline.silver["clean"].suite is not None
-        paths = (path for path in SCHEMAS if has_rules or not path.startswith("rejected/"))
+        has_rules = any(each.suite is not None for each in self.pipeline.silver.values())
+        paths = (path for path in self.schemas if has_rules or not path.startswith("rejected/"))
         self._tables = {path: self._created(path) for path in paths}
         if not self.layout.storage.exists(DECISIONS):
             put(Path(self.layout.storage.root), ("shop", DECISIONS), _create_control)
@@ -213,7 +222,7 @@ class Charted:
         if rows:
             table.storage.write(f"{folder}/part-0.parquet", self._encoded(path, rows))
         with any_counts():
-            table.commit(state, describe(table.storage, folder, TIMES[path]))
+            table.commit(state, describe(table.storage, folder, time_of(path)))
 
     def _next(self, table: Table, counts: Mapping[str, int]) -> Any:
         held = table.refresh()
@@ -221,24 +230,23 @@ class Charted:
         state = replace(held, kind="data", from_n=held.n, n=held.n + 1, at=at, batch=dict(counts))
         return replace(state, total=add_counts(held.total, counts))
 
-    @staticmethod
-    def _encoded(path: str, rows: Sequence[Row]) -> bytes:
+    def _encoded(self, path: str, rows: Sequence[Row]) -> bytes:
         sink = pa.BufferOutputStream()
-        content = pa.Table.from_pylist(list(rows), pa.schema(SCHEMAS[path]))
+        content = pa.Table.from_pylist(list(rows), pa.schema(self.schemas[path]))
         pq.write_table(content, sink, write_page_checksum=True)
         return bytes(sink.getvalue().to_pybytes())
 
     def _created(self, path: str) -> Table:
         table = Table(self.layout.storage, path, pipeline="shop")
         parts = [("final", pa.bool_())] if path.startswith("gold/") else []
-        names = [*SCHEMAS[path]]
+        names = [*self.schemas[path]]
         if parts:  # before the other columns of the status, as gold has them
             names[-2:-2] = parts
         definition = self.pipeline.definitions.get(path, "digest")
 
         def create(folder: Path) -> None:
             new = Table(Storage(str(folder)), path, pipeline="shop")
-            new.create(pa.schema(names), definition, time_column=TIMES[path])
+            new.create(pa.schema(names), definition, time_column=time_of(path))
 
         if not table.exists:
             put(Path(self.layout.storage.root), ("shop", path, definition), create)

@@ -96,7 +96,7 @@ def build_dags(
     dags += [
         backfill(each, each.backfill, secrets, attached)
         for each in found
-        if each.gold and each.backfill
+        if each.folds and each.backfill
     ]
     if streams:
         dags += [

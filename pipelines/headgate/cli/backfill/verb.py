@@ -205,6 +205,11 @@ def asked_of(
     first, last = time_range(begin, end, now)
     assert first is not None
     names = [gold_table(declared, name).name for name in tables or backfilled_tables(declared)]
+    if not names:
+        raise UsageError(
+            f"{declared.name} has no table that can be backfilled: none has windows",
+            remedy=f"see its tables: {pipeline_command('plan')}",
+        )
     used = declared if other is None else load(other)
     for name in names:
         if (above := declared.gold[name].reads) is not None:
@@ -214,8 +219,8 @@ def asked_of(
             )
         if name not in backfilled_tables(declared):
             raise UsageError(
-                f"gold.{name} cannot be backfilled yet: its results are no windows",
-                remedy="rebuild it from silver: "
+                f"gold.{name} cannot be backfilled yet: it has no windows",
+                remedy="compute all of its rows again from silver: "
                 + pipeline_command("run", "--full-refresh", f"gold.{name}"),
             )
         require_windows(declared.gold[name])

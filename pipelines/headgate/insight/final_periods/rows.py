@@ -87,7 +87,9 @@ class FinalRows:
         present: Collection[datetime] = ()
         if period.whole(upto.time) > began:
             # Compared as a time: DuckDB then skips files by their bounds.
-            after = f"{self._end} > to_timestamp({int(began.timestamp())})"
+            # A window that ends when a period begins is in the one before, a moment is in that one.
+            beyond = ">=" if operator_of(self._declared).appends else ">"
+            after = f"{self._end} {beyond} to_timestamp({int(began.timestamp())})"
             present = self._hours(now, after)
         return period.due(changed, present, before.time, upto.time)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headgate.declaration.contracts.operator import late_columns
 from headgate.declaration.digest import meaning_of
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
@@ -16,8 +17,10 @@ from headgate.history.savepoints.declaration_changes import (
     DeployedTable,
     TablePlan,
     compare_declarations,
+    nested_columns,
     worst_action,
 )
+from tests.support import joins
 from tests.support.readings import declare
 
 BRONZE, CLEAN, STRONG = "bronze/raw", "silver/clean", "silver/strong"
@@ -366,3 +369,61 @@ def test_tables_get_fields_where_nothing_else_changes(
     file.write_text(text)
     found = {path: plan.action for path, plan in plans(old, load(file)).items()}
     assert found == dict.fromkeys(found, "extend") | others
+
+
+CLICK, BUY = ("kind = 'click'", "kind = 'klick'"), ("kind = 'purchase'", "kind = 'buy'")
+TAGS = "tags: array<string>"
+STRUCT = TAGS, 'tags: "array<struct<n: int>>"'
+WIDER = TAGS, 'tags: "array<struct<n: int, m: int>>"'
+
+
+@pytest.mark.parametrize(
+    ("changes", "rebuilt", "reasons"),
+    [
+        ([CLICK], {"silver/clicks"}, "silver/clicks changes"),
+        ([BUY], {"silver/purchases"}, "silver/purchases changes"),
+        (
+            [CLICK, BUY],
+            {"silver/clicks", "silver/purchases"},
+            "silver/clicks and silver/purchases change",
+        ),
+        ([("1 hour", "2 hours")], set(), "join.after changed: 1 hour -> 2 hours"),
+        ([("on: [user]", "on: {user: buyer}")], set(), "join.on changed"),
+        ([("right: purchases", "right: purchases\n      kind: left")], set(), "join.kind changed"),
+        ([("clicks.user", "upper(clicks.user)")], set(), "columns: who changed"),
+    ],
+)
+def test_a_join_is_rebuilt_with_any_of_its_tables(
+    changes: list[tuple[str, str]], rebuilt: set[str], reasons: str
+) -> None:
+    before, after = (joins.declared(*made, more=joins.ROLLUP) for made in ([], changes))
+    found = plans(before, after)
+    again = {path for path, plan in found.items() if plan.action == "rebuild"}
+    assert again == {"gold/bought", "gold/paid_per_day", *rebuilt}
+    assert {plan.action for path, plan in found.items() if path not in again} == {"resume"}
+    (reason,) = found["gold/bought"].reasons
+    assert reason.startswith(reasons)
+    assert found["gold/paid_per_day"].reasons == ("gold/bought changes",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "action"),
+    [([WIDER], "extend"), ([WIDER, CLICK], "rebuild"), ([WIDER, BUY], "rebuild")],
+)
+def test_a_join_gets_fields_if_all_of_its_tables_do(
+    changes: list[tuple[str, str]], action: str
+) -> None:
+    before, after = (joins.declared(*made, more=joins.ROLLUP) for made in ([STRUCT], changes))
+    found = plans(before, after)
+    assert found["gold/bought"].action == action
+    assert found["bronze/raw"].action == "extend"
+
+
+def test_the_late_rows_of_a_join_get_the_fields_of_each_table() -> None:
+    after = joins.declared(WIDER)
+    record = after.sources["raw"].record
+    rows = {name: after.silver[name].row(record) for name in ("clicks", "purchases")}
+    late = late_columns(after.gold["bought"], rows)
+    found = nested_columns(after, "late/bought")
+    assert found == {name: late[name] for name in ("clicks", "purchases")}
+    assert {"`m`: int" in str(type_) for type_ in found.values()} == {True}

@@ -322,15 +322,12 @@ def test_the_words_of_a_detail_are_not_masked(
     assert found["cells"][0][found["columns"].index("detail")] == (shown or detail)
 
 
-def test_rejected_rows_are_counted_by_rule(
-    tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rejected_rows_are_counted_by_rule(tmp_path: Path, reader: Reader) -> None:
     rows = [rejected_row(0, "sane"), rejected_row(1, "sane", "known"), rejected_row(2, "sane")]
     text = charted.DECLARATION.replace("{from: orders}", "{from: orders, expectations: clean}")
-    monkeypatch.setattr(charted, "DECLARATION", text)
     (tmp_path / "expectations").mkdir()
     (tmp_path / "expectations/clean.yml").write_text("expectations: [{id: a, expect: true}]")
-    shop = Charted(tmp_path)
+    shop = Charted(tmp_path, text)
     shop.add("rejected/clean", rows)
     view = view_of(shop, reader, "rejected/clean")
     found = rejected(view, RefusedQuestion())

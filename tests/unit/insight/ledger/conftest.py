@@ -82,12 +82,18 @@ Rows = list[dict[str, Any]]
 
 
 class Lake:
-    """Commits rows and counts to the tables of the tiny pipeline, as the stages do."""
+    """Commits rows and counts to the tables of the tiny pipeline, as the stages do. ``schemas`` are
+    those of its tables."""
 
-    def __init__(self, root: Path, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
+    def __init__(
+        self,
+        root: Path,
+        pipeline: Pipeline,
+        schemas: Mapping[str, list[tuple[str, pa.DataType]]] = SCHEMAS,
+    ) -> None:
+        self.pipeline, self._schemas = pipeline, schemas
         self.layout = Layout.of(str(root), pipeline.name)
-        self._tables = {p: Table(self.layout.storage, p, pipeline="tiny") for p in SCHEMAS}
+        self._tables = {p: Table(self.layout.storage, p, pipeline="tiny") for p in schemas}
         for path, table in self._tables.items():
             if not table.exists:
                 self._create(path)
@@ -96,7 +102,7 @@ class Lake:
 
     def _create(self, path: str) -> None:
         parts = ["final"] if path.startswith("gold/") else []
-        schema = pa.schema([*SCHEMAS[path], *((p, pa.bool_()) for p in parts)])
+        schema = pa.schema([*self._schemas[path], *((p, pa.bool_()) for p in parts)])
         definition = self.pipeline.definitions.get(path, "digest")
 
         def create(folder: Path) -> None:
@@ -119,7 +125,7 @@ class Lake:
         table.commit(state, add=tuple(self._placed(path, f) for f in staged))
 
     def _schema(self, path: str) -> pa.Schema:
-        return pa.schema(SCHEMAS[path])
+        return pa.schema(self._schemas[path])
 
     def _placed(self, path: str, file: DataFile) -> DataFile:
         return replace(file, partition={"final": "true"}) if path.startswith("gold/") else file
