@@ -17,6 +17,7 @@ from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.state import Kind, State
+from tests.support.joins import declared
 from tests.unit.insight.metrics.conftest import observed
 
 SECOND = 1_000_000
@@ -169,3 +170,18 @@ def test_memory_is_bounded(
     assert list(durations._arrived["bronze/events"]) == [6, 7, 8]
     assert list(durations._by_batch["bronze/events"]) == [6, 7, 8]
     assert list(durations._by_version["bronze/events"]) == [6, 7, 8]
+
+
+def test_a_join_is_measured_from_the_last_table_that_it_reads(histograms: Histograms) -> None:
+    """It waits for both. Without the commit of one, it is not known how long it took."""
+    joined = graph_of(declared())
+    durations = Durations("tiny", joined, histograms, {})
+    path, clicks, purchases = "gold/bought", "silver/clicks", "silver/purchases"
+    for n, ends in ((1, {clicks: 12, purchases: 15}), (2, {clicks: 28, purchases: 21})):
+        for table, seconds in ends.items():
+            take(durations, joined, table, commit(table, n, seconds))
+        take(durations, joined, path, commit(path, n, 10 * n + 9))
+    assert observed(histograms, STAGE, "gold") == (2, 5)
+    take(durations, joined, clicks, commit(clicks, 3, 31))
+    take(durations, joined, path, commit(path, 3, 39))
+    assert observed(histograms, STAGE, "gold") == (2, 5)
