@@ -206,7 +206,7 @@ CASES = (
         "over",
         "over: {table: clean, range: 1 hour, by: {key: clean.id}, measures: {rows: count(*)}}",
         "over: {table: clean, range: 2 hours, by: {key: clean.id}, measures: {rows: count(*)}}",
-        "over: {table: clean, range: 1 hour, by: {key: clean.id}, measures: {rows: first(clean.id)}}",
+        "over: {table: clean, range: 1 hour, measures: {rows: first(clean.id)}}",
         "over.measures.rows",
         "first() does not slide from row to row",
         OVER,

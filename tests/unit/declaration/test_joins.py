@@ -246,9 +246,9 @@ def test_the_plan_of_a_join() -> None:
         "  join     full, purchases at most 1 hour after clicks, on user = buyer, "
         "20 seconds allowed lateness",
         "  where    purchases.amount > 3",
+        "  step     auto",
         "  column   who = clicks.user",
         "  column   paid = purchases.amount",
-        "    event_time  timestamp",
     ]
     assert told[-1] == "  late     late/bought"
 

@@ -206,7 +206,8 @@ def _build_append(
     ours = () if value is None else (*operator.columns(value), *STATUS_COLUMNS)
     _check_names(ours, ({}, {}, entries), report)
     of_results = {} if value is None else operator.of_results(value)
-    columns = derive(entries, partial({**scope, **of_results}, missing=value is None), report)
+    missing = missing or value is None
+    columns = derive(entries, partial({**scope, **of_results}, missing=missing), report)
     held: dict[str, DataType | None] = {**STATUS_COLUMNS, **dict.fromkeys(entries)}
     held |= {} if value is None else operator.columns(value)
     held |= {each.name: each.type for each in columns}

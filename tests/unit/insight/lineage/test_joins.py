@@ -60,6 +60,31 @@ def test_what_an_expression_reads(expression: str, read: set[tuple[str, int]]) -
     assert {(each.column, each.place) for each in found} == read
 
 
+OVER = """\
+  spent:
+    over:
+      table: purchases
+      range: 1 hour
+      by: {who: purchases.buyer}
+      measures: {paid: sum(purchases.amount) filter (where purchases.id > ''), rows: count(*)}
+    columns: {who: who, mean: paid / rows, tags: purchases.tags}
+    allowed_lateness: 20 seconds
+"""
+
+
+def test_a_column_over_a_measure_reads_what_the_measure_does() -> None:
+    pipeline = declared(more=OVER)
+    found = of_gold(pipeline.gold["spent"], pipeline)
+    assert {name: {each.column for each in read} for name, read in found.of.items()} == {
+        "event_time": {"_event_time"},
+        "row_id": set(),
+        "who": {"buyer"},
+        "mean": {"amount", "id"},
+        "tags": {"tags"},
+    }
+    assert found.rows == (Input("buyer", "FILTER"),)
+
+
 def test_a_rollup_reads_the_rows_of_a_join() -> None:
     pipeline = declared(more=ROLLUP)
     found = of_gold(pipeline.gold["paid_per_day"], pipeline).of
