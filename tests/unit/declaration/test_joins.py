@@ -122,7 +122,7 @@ OTHERS = [
     Wrong(WHO, "row_id: clicks.id", 33, "columns.row_id", None, "is a column of every gold table"),
     Wrong(WHO, "revision: clicks.amount", 33, "columns.revision", None, "is a column of every"),
     Wrong("    columns:\n      who: clicks.user\n      paid: purchases.amount\n", "", 26, "", None,
-          "the key 'columns' is missing: what a row has, such as clicks.id"),
+          "the key 'columns' is missing; it names what a row has, such as clicks.id"),
     Wrong(LATENESS, "", 26, "", None, "the key 'allowed_lateness' is missing"),
     Wrong(JOIN, "    join: clicks\n", 27, "join", None, "must be a map of keys"),
     *(
@@ -179,6 +179,12 @@ def test_what_depends_on_a_mistake_is_not_reported_too(old: str, new: str, key: 
     with pytest.raises(DeclarationError) as refused:
         declared((old, new), (ON, "on: {user: buyer}"), more=ROLLUP)
     assert [each.key for each in refused.value.problems] == [key]
+
+
+def test_without_silver_tables_nothing_is_said_of_a_join() -> None:
+    with pytest.raises(DeclarationError) as refused:
+        declared(("silver:\n", "silver: 5\nothers:\n"), more=ROLLUP)
+    assert [each.key for each in refused.value.problems] == ["silver", "others"]
 
 
 @pytest.mark.parametrize(

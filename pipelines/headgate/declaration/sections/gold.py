@@ -201,8 +201,9 @@ def _build_append(
     value = operator.build(key, at, scope, report)
     entries = section.entries("columns")
     if not entries and not section.reported("columns"):
-        such = next((f", such as {of}.{column}" for of in inputs for column in silver[of]), "")
-        report.at(section, f"the key 'columns' is missing: what a row has{such}")
+        columns_there = (f"{of}.{each}" for of in inputs for each in silver.get(of, ()))
+        such = next((f", such as {each}" for each in columns_there), "")
+        report.at(section, f"the key 'columns' is missing; it names what a row has{such}")
     ours = () if value is None else (*operator.columns(value), *STATUS_COLUMNS)
     _check_names(ours, ({}, {}, entries), report)
     of_results = {} if value is None else operator.of_results(value)
@@ -239,9 +240,11 @@ def _build_append(
     )
 
 
-def _row_of(columns: Scope) -> DataType | None:
-    """A row of an input as a struct, with columns in the order of ``silver_row``; None if a column
-    of it is not known, which is reported."""
+def _row_of(columns: Scope | None) -> DataType | None:
+    """A row of an input as a struct, with columns in the order of ``silver_row``; None if the table
+    or a column of it is not known, which is reported."""
+    if columns is None:
+        return None
     known = {name: type_ for name, type_ in columns.items() if type_ is not None}
     is_known = len(known) == len(columns) and not isinstance(columns, Partial)
     structs_last = sorted(known.items(), key=lambda column: isinstance(column[1], Struct))
