@@ -20,11 +20,13 @@ from headgate.declaration.contracts.operator import (
 from headgate.declaration.errors import DeclarationError
 from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import PUBLICATION
+from headgate.declaration.load import load
+from headgate.declaration.model import Pipeline
 from headgate.declaration.names import SILVER_COLUMNS, WHY_LATE
 from headgate.declaration.plan import describe, plan
 from headgate.declaration.types import INT, STRING, TIMESTAMP, Struct
 from headgate.flow.gold.operators.join import Join
-from tests.support.joins import DECLARATION, FOLD, ROLLUP, declared
+from tests.support.joins import DECLARATION, FOLD, ROLLUP, changed, declared
 
 ON, WITHIN, WHO = "on: [user]", "within: 1 hour", "who: clicks.user"
 KIND = "within: 1 hour\n      kind: full\n      where: purchases.amount > 3"
@@ -394,3 +396,37 @@ def test_the_rows_of_a_join_and_its_late_rows_can_be_published() -> None:
     }
     graph = graph_of(pipeline)
     assert graph[PUBLICATION.path("late")].upstream == ("late/bought",)
+
+
+def with_suite(rule: str, *changes: tuple[str, str]) -> Pipeline:
+    text = changed(*changes, (LATENESS, f"{LATENESS}    expectations: sane\n"))
+    suites = {"sane": f"expectations: [{{id: a, {rule}}}]"}
+    return load("/shop/pipelines/shop.yml", text=text, suites=suites)
+
+
+@pytest.mark.parametrize("rule", ["expect: paid > 0", "expect: row_id is not null and final"])
+def test_rules_are_about_the_columns_of_a_join(rule: str) -> None:
+    assert with_suite(rule).gold["bought"].suite is not None
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("expect: clicks.amount > 0", "unknown column 'clicks'"),
+        (
+            "expect: expect_column_sum_to_equal_silver, column: paid, silver: clicks.amount",
+            "is for tables with measures, which this table does not have",
+        ),
+    ],
+)
+def test_a_rule_that_a_join_cannot_have_is_reported_once(rule: str, says: str) -> None:
+    with pytest.raises(DeclarationError) as refused:
+        with_suite(rule)
+    (problem,) = refused.value.problems
+    assert says in problem.message
+
+
+def test_rules_of_a_wrong_join_are_not_reported_too() -> None:
+    with pytest.raises(DeclarationError) as refused:
+        with_suite("expect: row_id is not null and paid > 0", (WITHIN, "within: soon"))
+    assert [each.key for each in refused.value.problems] == ["gold.bought.join.within"]
