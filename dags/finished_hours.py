@@ -31,6 +31,7 @@ def report(gold: GoldTable) -> DAG:
     return dag
 
 
-for table in gold_tables("pipelines/examples")[:1]:  # one is enough for an example
-    made = report(table)
-    globals()[made.dag_id] = made
+for table in gold_tables("pipelines/examples"):
+    if (table.pipeline, table.name) == ("auctions", "bids_per_minute"):  # one is enough
+        made = report(table)
+        globals()[made.dag_id] = made

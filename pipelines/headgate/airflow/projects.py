@@ -16,7 +16,6 @@ from typing import Any, TypeGuard
 
 import yaml  # type: ignore[import-untyped]
 
-from headgate.declaration.contracts.operator import OPERATORS
 from headgate.declaration.errors import Invalid
 from headgate.declaration.files import declarations_in, project_above
 from headgate.declaration.keys.settings import EVERY, MODES, POLICIES
@@ -62,13 +61,12 @@ def declared_in(folder: Path, root: str | Path | None) -> tuple[Declared, ...]:
 
 
 def _is_backfilled(gold: Mapping[str, Any], name: str) -> bool:
-    """Whether a table is neither a rollup nor one of an append operator."""
+    """Whether a table is neither a rollup nor one of an append operator, which has no measures: to
+    ask the operators would import the parsers of declarations for every file."""
     section = gold[name]
     if not isinstance(section, Mapping):
         return True
-    kinds = (OPERATORS[each] for each in OPERATORS.names())
-    appending = {key.name for kind in kinds if kind.appends for key in kind.keys}
-    return section.get("from") not in gold and appending.isdisjoint(section)
+    return section.get("from") not in gold and "measures" in section
 
 
 def _root(folder: Path, root: str | Path | None) -> str:
