@@ -427,3 +427,17 @@ def test_the_late_rows_of_a_join_get_the_fields_of_each_table() -> None:
     found = nested_columns(after, "late/bought")
     assert found == {name: late[name] for name in ("clicks", "purchases")}
     assert {"`m`: int" in str(type_) for type_ in found.values()} == {True}
+
+
+@pytest.mark.parametrize("rebuilt", ["silver/clicks", "silver/purchases"])
+def test_a_join_is_rebuilt_if_one_of_its_tables_cannot_be_extended(rebuilt: str) -> None:
+    before, after = joins.declared(STRUCT), joins.declared(WIDER)
+    found = compare_declarations(
+        meaning_of(after),
+        after.definitions,
+        deployed(before),
+        can_reread=True,
+        can_extend=lambda path: path != rebuilt,
+    )
+    again = {plan.table for plan in found if plan.action == "rebuild"}
+    assert again == {rebuilt, "gold/bought"}
