@@ -99,8 +99,7 @@ def rejectable(declared: Pipeline, layout: Layout, hold: Hold) -> Operation:
             f"{hold.title} is held by {hold.what}: events are not given up",
             remedy=f"see the rows: {pipeline_command('gate show', table)}; then release them: "
             f"{_release(table)}; or change the rule in expectations/; or keep such events out of "
-            "silver with a rule for its rows, and rebuild it: "
-            + pipeline_command("run", *_rebuilt(declared, hold)),
+            "silver with a rule for its rows, and rebuild it: " + _rebuild(declared, hold),
         )
     if (above := declared.gold[hold.table].reads) is not None:
         raise UsageError(
@@ -160,7 +159,8 @@ def _release(table: str, *options: str) -> str:
     return pipeline_command("gate release", table, *options, "--reason", "WHY")
 
 
-def _rebuilt(declared: Pipeline, hold: Hold) -> list[str]:
-    """The options that rebuild the silver tables of a gold table."""
+def _rebuild(declared: Pipeline, hold: Hold) -> str:
+    """The commands that rebuild the silver tables of a gold table, one after the other."""
     inputs = declared.gold[hold.table].inputs
-    return [part for each in inputs for part in ("--full-refresh", f"silver.{each}")]
+    each = (pipeline_command("run", "--full-refresh", f"silver.{name}") for name in inputs)
+    return ", then ".join(each)
