@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.keys.key import Key
 from headgate.declaration.reading.checked import Field, ProblemReport
-from headgate.flow.gold.append.operator import AppendOperator
+from headgate.flow.gold.append.operator import REPLACED, AppendOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,7 +27,7 @@ class UnionKind(AppendOperator[Union]):
             "union",
             "names",
             "The silver tables.",
-            replaces=("from", "window", "where", "by", "measures", "salt"),
+            replaces=REPLACED,
         ),
     )
 

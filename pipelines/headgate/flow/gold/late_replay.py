@@ -29,7 +29,7 @@ from headgate.flow.gold.schema import declared_rows, time_column
 from headgate.flow.operations.patch import final_rows_within
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.data_file import FINAL, STATE, DataFile
-from headgate.lake.tables.frames import TableRows, micros
+from headgate.lake.tables.frames import TableRows, micros, row_type
 from headgate.lake.tables.history import files_at
 from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.payloads.gold import GoldPayload
@@ -92,6 +92,38 @@ class LatePairSelection:
         return self.span[0] <= first and end - 1 <= self.span[1]
 
 
+def marked_late_rows(
+    late: Table,
+    state: State,
+    files: Sequence[DataFile],
+    rows: DataFrame,
+    is_meant: Column,
+    number: int | None,
+    count: int,
+) -> Change:
+    """The commit of a late table after which those of its rows that are meant have another number
+    of a replay; None if they wait. ``rows`` are those of ``files``, with the table's columns.
+    ``count`` is how many more rows are marked then."""
+    value = F.when(is_meant, F.lit(number).cast("bigint")).otherwise(F.col(REPLAYED))
+    columns = row_type(late).fieldNames()
+    marked = rows.withColumn(REPLAYED, value).select(*(f"`{name}`" for name in columns))
+    moved = stage(late, state, marked, time_column=LATE_TIME, most_files=1)
+    total = add_counts(state.total, {"replayed": count})
+    return Change(replace(state, total=total), remove=files, moved=moved)
+
+
+def unmarked_late_rows(
+    late: Table, read: TableRows, state: State, selection: LatePairSelection
+) -> Change:
+    """The commit of a late table after which what a replay has marked waits again. ``read`` reads
+    the table."""
+    files = selection.files(late)
+    rows, is_marked = read.of(files), F.col(REPLAYED) == state.operation
+    if not (count := rows.where(is_marked).count()):
+        return Change(state)
+    return marked_late_rows(late, state, files, rows, is_marked, None, -count)
+
+
 def is_waiting(operation: int) -> Column:
     """Whether no replay up to this one, by its number, has folded a late pair."""
     return F.col(REPLAYED).isNull() | (F.col(REPLAYED) > operation)
@@ -132,7 +164,6 @@ class LateReplay:
         selection = LatePairSelection.of(document)
         files = selection.files(self._late)
         rows, is_meant = self._late_rows.of(files), self._is_meant(selection)
-        columns = rows.columns
         if (corrected := self._corrected(rows.where(is_meant))) is not None:
             place = [*SILVER_IDENTITY, *identity_columns(self._fold.declared)]
             waits = self._fold.affected.pairs(rows.where(is_meant), corrected).select(*place)
@@ -144,24 +175,12 @@ class LateReplay:
         # What is marked must be folded. The batch of the late table is that of its last row.
         if self._silver.refresh().n > (n := self._gold.state.n):
             self._silver_files(n, [EVERYTHING])
-        number = F.lit(state.operation).cast("bigint")
-        marked = rows.withColumn(REPLAYED, F.when(is_meant, number).otherwise(F.col(REPLAYED)))
-        marked = marked.select(*columns)
-        moved = stage(self._late, state, marked, time_column=LATE_TIME, most_files=1)
-        total = add_counts(state.total, {"replayed": count})
-        return Change(replace(state, total=total), remove=files, moved=moved)
+        return marked_late_rows(self._late, state, files, rows, is_meant, state.operation, count)
 
     def unmark(self, _: StageTable, state: State, document: Document) -> Change:
         """Take back what ``mark`` has marked: the pairs wait again."""
-        files = LatePairSelection.of(document).files(self._late)
-        rows, is_marked = self._late_rows.of(files), F.col(REPLAYED) == state.operation
-        count = rows.where(is_marked).count()
-        if not count:
-            return Change(state)
-        freed = rows.withColumn(REPLAYED, F.when(~is_marked, F.col(REPLAYED)))
-        moved = stage(self._late, state, freed, time_column=LATE_TIME, most_files=1)
-        total = add_counts(state.total, {"replayed": -count})
-        return Change(replace(state, total=total), remove=files, moved=moved)
+        selection = LatePairSelection.of(document)
+        return unmarked_late_rows(self._late, self._late_rows, state, selection)
 
     def fold(self, place: StageTable, state: State, document: Document) -> Change:
         """Compute again the rows of the results that the pairs belong to that ``mark`` has

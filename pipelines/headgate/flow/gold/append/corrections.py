@@ -19,15 +19,17 @@ from headgate.declaration.model import GoldTable
 from headgate.declaration.names import REPLAYED, RESULT_TIME
 from headgate.flow.gold.append.inputs import EVENT_TIME, InputRows
 from headgate.flow.gold.append.results import AppendResults
-from headgate.flow.gold.late_replay import LatePairSelection
+from headgate.flow.gold.late_replay import (
+    LatePairSelection,
+    marked_late_rows,
+    unmarked_late_rows,
+)
 from headgate.flow.gold.schema import compared_columns, gold_type
 from headgate.flow.operations.patch import RowComparison, final_rows_within, patched
 from headgate.flow.operations.stage_table import Change, StageTable
-from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import TableRows, micros
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.spans import EVERYTHING, Span, united
-from headgate.lake.tables.staging import stage
 from headgate.lake.tables.state import State, add_counts, time_of
 from headgate.lake.tables.table import Table
 
@@ -60,15 +62,13 @@ class AppendReplay:
             return Change(state)
         # What is marked must be included, from silver as of the batch of gold.
         self._inputs.files_at(self._gold.refresh().n, [EVERYTHING])
-        return self._marked(state, files, rows, is_meant, state.operation, count)
+        late, number = self._inputs.late, state.operation
+        return marked_late_rows(late, state, files, rows, is_meant, number, count)
 
     def unmark(self, _: StageTable, state: State, document: Document) -> Change:
         """Take back what ``mark`` has marked: the rows wait again."""
-        files = LatePairSelection.of(document).files(self._inputs.late)
-        rows, is_marked = self._late_rows.of(files), F.col(REPLAYED) == state.operation
-        if not (count := rows.where(is_marked).count()):
-            return Change(state)
-        return self._marked(state, files, rows, is_marked, None, -count)
+        selection = LatePairSelection.of(document)
+        return unmarked_late_rows(self._inputs.late, self._late_rows, state, selection)
 
     def include(self, place: StageTable, state: State, document: Document) -> Change:
         """Compute again the results that the marked rows affect."""
@@ -89,23 +89,6 @@ class AppendReplay:
             return patched(place, state, patch, spans, None)
         finally:
             computed.unpersist()
-
-    def _marked(
-        self,
-        state: State,
-        files: Sequence[DataFile],
-        rows: DataFrame,
-        is_meant: Column,
-        number: int | None,
-        count: int,
-    ) -> Change:
-        """The commit of the late table after which some rows have another number of a replay."""
-        columns, late = rows.columns, self._inputs.late
-        value = F.when(is_meant, F.lit(number).cast("bigint")).otherwise(F.col(REPLAYED))
-        marked = rows.withColumn(REPLAYED, value).select(*columns)
-        moved = stage(late, state, marked, time_column=EVENT_TIME, most_files=1)
-        total = add_counts(state.total, {"replayed": count})
-        return Change(replace(state, total=total), remove=files, moved=moved)
 
     def _affected(self, marked: DataFrame, state: State) -> list[Span]:
         """The times below the output watermark at which results that some rows affect are

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headgate.declaration.expressions.inference import Scope
 from headgate.declaration.expressions.typed import with_article
 from headgate.declaration.keys.key import Key
@@ -33,6 +35,12 @@ def sides(at: Field) -> tuple[Field, ...]:
 def columns_of(on: Equalities, left: str, right: str) -> tuple[str, ...]:
     """The compared columns, as expressions."""
     return tuple(name for a, b in on for name in (f"{left}.{a}", f"{right}.{b}"))
+
+
+def planned(left: str, right: str, on: Equalities) -> dict[str, Any]:
+    """The two sides as a part of a plan."""
+    pairs = [{"left": one, "right": other} for one, other in on]
+    return {"left": left, "right": right, "on": pairs}
 
 
 def shown(on: Equalities) -> str:

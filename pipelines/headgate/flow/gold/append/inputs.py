@@ -26,6 +26,7 @@ from headgate.declaration.names import (
 )
 from headgate.declaration.types import STRING
 from headgate.flow.gold.append.operator import ID, TIME
+from headgate.flow.gold.late_replay import is_waiting
 from headgate.lake.tables.damage import sound_batches
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import TableRows, arrow_schema, micros, row_type, struct_type
@@ -76,8 +77,7 @@ class InputRows:
         """The ``late_identity`` of the rows of some files of the late table that no operation up to
         this one has included."""
         rows = TableRows(self.spark, self.late).of(late)
-        waits = F.col(REPLAYED).isNull() | (F.col(REPLAYED) > operation)
-        return rows.where(waits).select(*late_identity(self.declared))
+        return rows.where(is_waiting(operation)).select(*late_identity(self.declared))
 
     def late_files(self, spans: Sequence[Span]) -> tuple[DataFile, ...]:
         """The files of the late table that may have rows with event times in some spans."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Declared = TypeVar("Declared")
 TIME, ID = "_time", "_id"
 """The columns of input rows and results that every append operator uses."""
+REPLACED = ("from", "window", "where", "by", "measures", "salt")
+"""The keys of a gold table that have no meaning beside the key of an append operator."""
 
 
 class AppendOperator(Operator[Declared]):
@@ -46,9 +48,8 @@ class AppendOperator(Operator[Declared]):
         among the rows of all inputs, and a struct with the name of its input, which has silver's
         columns. A result has ``TIME``, when it is decided, ``ID``, which names it among all
         results, and a struct for each input; null if no row of it is in the result; and the columns
-        ``of_results``. Rows that are
-        not included because they are earlier than what was read must not change results after
-        ``reach``.
+        ``of_results``. Rows that are not included because they are earlier than what was read must
+        not change results after ``reach``.
         """
 
     def stage(self, spark: SparkSession, table: TableOf, declared: GoldTable) -> GoldStage:

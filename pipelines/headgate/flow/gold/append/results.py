@@ -61,10 +61,14 @@ class AppendResults:
         """The rows of ``gold_type`` that are decided within a span, from silver as of batch ``n``
         and the late table as of an operation. ``late`` are late rows that the late table does not
         have yet."""
-        first, last = span
-        read = (max(first - self.reach, EVERYTHING[0]), last)
+        read = self._read(span)
         waiting = self._waiting(read, operation, late)
         return self.of(self._inputs.files_at(n, [read]), waiting, span, now)
+
+    def _read(self, span: Span) -> Span:
+        """The event times of the rows that decide what the results within a span are."""
+        first, last = span
+        return max(first - self.reach, EVERYTHING[0]), last
 
     def of(self, files: Files, waiting: DataFrame | None, span: Span, now: datetime) -> DataFrame:
         """The rows of ``gold_type`` that are decided within a span, from the rows of some files
@@ -96,7 +100,7 @@ class AppendResults:
         first, last = span
         row = {
             "_now": pa.array([now], pa.timestamp("us", "UTC")),
-            "_read": pa.array([max(first - self.reach, EVERYTHING[0])], pa.int64()),
+            "_read": pa.array([self._read(span)[0]], pa.int64()),
             "_first": pa.array([first], pa.int64()),
             "_last": pa.array([last], pa.int64()),
         }

@@ -16,10 +16,11 @@ from headgate.flow.gold.append.equalities import (
     Equalities,
     columns_of,
     equalities,
+    planned,
     shown,
     sides,
 )
-from headgate.flow.gold.append.operator import AppendOperator
+from headgate.flow.gold.append.operator import REPLACED, AppendOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,7 +48,7 @@ class AsOfKind(AppendOperator[AsOf]):
             "such as an order with the exchange rate that was valid then (DuckDB: ASOF JOIN). "
             "There is one row for each row of the left table; without a row of the right one, that "
             "is null. Of rows with the same time, the last one of the log counts.",
-            replaces=("from", "window", "where", "by", "measures", "salt"),
+            replaces=REPLACED,
             children=(
                 *SIDES,
                 Key(
@@ -92,9 +93,7 @@ class AsOfKind(AppendOperator[AsOf]):
     def plan(self, operator: AsOf) -> Mapping[str, Any]:
         return {
             "as_of": {
-                "left": operator.left,
-                "right": operator.right,
-                "on": [{"left": left, "right": right} for left, right in operator.on],
+                **planned(operator.left, operator.right, operator.on),
                 "within": format_duration(operator.within),
             }
         }

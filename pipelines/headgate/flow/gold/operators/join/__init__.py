@@ -19,10 +19,11 @@ from headgate.flow.gold.append.equalities import (
     Equalities,
     columns_of,
     equalities,
+    planned,
     shown,
     sides,
 )
-from headgate.flow.gold.append.operator import AppendOperator
+from headgate.flow.gold.append.operator import REPLACED, AppendOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,7 +56,7 @@ class JoinKindOperator(AppendOperator[Join]):
             "once, when the watermark has passed this time by `allowed_lateness`, and is final. "
             "The rows of a pair are named as their tables: `columns: {user: clicks.user, paid: "
             "purchases.amount}`. A late row of either table goes to the late table of the join.",
-            replaces=("from", "window", "where", "by", "measures", "salt"),
+            replaces=REPLACED,
             children=(
                 *SIDES,
                 Key(
@@ -144,9 +145,7 @@ class JoinKindOperator(AppendOperator[Join]):
     def plan(self, operator: Join) -> Mapping[str, Any]:
         return {
             "join": {
-                "left": operator.left,
-                "right": operator.right,
-                "on": [{"left": left, "right": right} for left, right in operator.on],
+                **planned(operator.left, operator.right, operator.on),
                 "before": format_duration(operator.before),
                 "after": format_duration(operator.after),
                 "kind": operator.kind,

@@ -17,7 +17,7 @@ from headgate.declaration.names import Columns
 from headgate.declaration.quantities import format_duration
 from headgate.declaration.reading.checked import Field, ProblemReport, Section
 from headgate.declaration.sections.silver import checked, derive
-from headgate.flow.gold.append.operator import AppendOperator
+from headgate.flow.gold.append.operator import REPLACED, AppendOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +51,7 @@ class OverKind(AppendOperator[Over]):
             "RANGE BETWEEN range PRECEDING AND CURRENT ROW)`: the row itself counts, and rows with "
             "the same time do. Expressions name the columns of the table, such as "
             "`avg(readings.value)`. `columns` can use the rows, the key and the measures.",
-            replaces=("from", "window", "where", "by", "measures", "salt"),
+            replaces=REPLACED,
             children=(
                 Key("table", "name", "The silver table.", required=True),
                 Key(
