@@ -59,7 +59,9 @@ OPERATORS = {
     "calendar": "window: {calendar: {unit: day, zone: Europe/Berlin}}",
     "session": "window: {session: 20 seconds}",
     "running": "running: true",
+    "count": "window: {count: 100}",
 }
+WITHOUT_LATENESS = ("running", "count")
 
 
 def engine_of(spark: SparkSession, folder: Path, tables: str) -> tuple[Engine, Landing]:
@@ -95,7 +97,7 @@ def test_cost_of_each_operator(
 ) -> None:
     tables = "".join(
         TABLE.format(name=name, above="clean", how=how, measures=MEASURES)
-        + (LATENESS if name != "running" else "")
+        + ("" if name in WITHOUT_LATENESS else LATENESS)
         for name, how in OPERATORS.items()
     )
     how = "window: {tumbling: 10 minutes}"
