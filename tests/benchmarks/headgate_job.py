@@ -1,8 +1,8 @@
 """Headgate over the slices, one a batch: python -m tests.benchmarks.headgate_job FOLDER [OPTION…].
 
 Options: ``--rules`` (silver has a suite of ten rules), ``--gate`` (gold has a suite),
-``--small`` (a batch is ``SMALL_FILES`` files), ``--window=NAME`` (gold has the windows
-``WINDOWS[NAME]``), and ``--in-turns``: before each batch except the first, it waits for a line on
+``--small`` (a batch is ``SMALL_FILES`` files), ``--operator=NAME`` (gold has the tables of
+``OPERATORS[NAME]``), and ``--in-turns``: before each batch except the first, it waits for a line on
 standard input.
 """
 
@@ -23,7 +23,7 @@ from headgate.machine.jvm import java
 from tests.benchmarks.feed import SMALL_FILES
 from tests.benchmarks.measuring import Meter
 
-DECLARATION = """
+SOURCE = """
 pipeline: bench
 sources:
   bids:
@@ -45,14 +45,34 @@ silver:
     from: bids
     columns: {channel: lower(channel)}
     where: auction is not null
-gold:
-  bids_per_minute:
-    from: clean_bids
-    window: {tumbling: 1 minute}
-    by: [auction]
-    measures: {bids: count(*), volume: sum(price), top: max(price)}
-    allowed_lateness: 10 seconds
 """
+MEASURES = "    measures: {bids: count(*), volume: sum(price), top: max(price)}\n"
+LATENESS = "    allowed_lateness: 10 seconds\n"
+
+
+def _table(how: str, lateness: str = LATENESS) -> str:
+    """Gold with one table, which divides its rows as ``how`` says."""
+    head = "gold:\n  bids_per_minute:\n    from: clean_bids\n"
+    return f"{head}    {how}\n    by: [auction]\n{MEASURES}{lateness}"
+
+
+ROLLUP = f"""
+  bids_per_ten_minutes:
+    from: bids_per_minute
+    window: {{tumbling: 10 minutes}}
+    by: [auction]
+    measures: {{bids: sum(bids), volume: sum(volume), top: max(top)}}
+{LATENESS}"""
+OPERATORS = {
+    "tumbling": _table("window: {tumbling: 1 minute}"),
+    "hopping": _table("window: {hopping: {size: 1 minute, every: 30 seconds}}"),
+    "calendar": _table("window: {calendar: {unit: day, zone: Europe/Berlin}}"),
+    "session": _table("window: {session: 20 seconds}"),
+    "running": _table("running: true", lateness=""),
+    "count": _table("window: {count: 100}", lateness=""),
+    "rollup": _table("window: {tumbling: 1 minute}") + ROLLUP,
+}
+DECLARATION = SOURCE + OPERATORS["tumbling"]
 
 # About 0.3 % of the rows break the second rule and are rejected.
 RULES = r"""
@@ -80,16 +100,12 @@ expectations:
   - {id: top, expect: expect_column_max_to_be_between, column: top, max_value: 20000}
   - {id: sums, expect: volume >= top}
 """
-WINDOWS = {
-    "tumbling": "tumbling: 1 minute",
-    "hopping": "hopping: {size: 1 minute, every: 30 seconds}",
-    "session": "session: 20 seconds",
-}
 SUITES = {"--rules": ("clean_bids", RULES), "--gate": ("bids_per_minute", GATE)}
 
 
 def declare(folder: Path, options: Collection[str]) -> Path:
-    text = DECLARATION
+    named = [option.partition("=")[2] for option in options if option.startswith("--operator=")]
+    text = SOURCE + OPERATORS[named[0] if named else "tumbling"]
     (folder / "expectations").mkdir()
     for option in SUITES.keys() & options:
         table, suite = SUITES[option]
@@ -97,8 +113,6 @@ def declare(folder: Path, options: Collection[str]) -> Path:
         text = text.replace(f"  {table}:\n", f"  {table}:\n    expectations: {table}\n")
     if "--small" in options:
         text = text.replace("max_files_per_batch: 1}", f"max_files_per_batch: {SMALL_FILES}}}")
-    for name in (o.partition("=")[2] for o in options if o.startswith("--window=")):
-        text = text.replace(WINDOWS["tumbling"], WINDOWS[name])
     declaration = folder / "bench.yml"
     declaration.write_text(text)
     return declaration

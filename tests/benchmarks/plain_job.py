@@ -6,8 +6,11 @@ reason, late rows or counts, and it is not exactly-once over several tables.
 
 Options: ``--in-turns``: before each batch except the first, it waits for a line on standard input.
 ``--streams``: the queries run side by side until standard input ends, and gold also has open
-windows, by MERGE. ``--kafka=SERVERS``: they read the topic ``bids``. ``--window=NAME``: gold has
-these windows (``WINDOWS``); default: tumbling.
+windows, by MERGE. ``--kafka=SERVERS``: they read the topic ``bids``. ``--operator=NAME``: gold is
+written by these queries (``OPERATORS``); default: tumbling.
+
+Spark has no windows of days in a time zone and no windows of a number of rows. ``calendar`` has
+days of a fixed offset instead, and ``count`` is a function of ours over Pandas and Spark's state.
 """
 
 from __future__ import annotations
@@ -16,15 +19,18 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from headgate.driver import session
 from headgate.driver.session import LocalSessions
@@ -37,11 +43,9 @@ SCHEMA = (
 )
 
 Start = Callable[[SparkSession, Path], StreamingQuery]
-WINDOWS: Mapping[str, Callable[[], Column]] = {
-    "tumbling": lambda: F.window("event_time", "1 minute"),
-    "hopping": lambda: F.window("event_time", "1 minute", "30 seconds"),
-    "session": lambda: F.session_window("event_time", "20 seconds"),
-}
+ROWS = 100
+"""How many rows a window of ``count`` has."""
+HELD = "bids bigint, cents bigint, top_cents bigint"
 
 
 def main(folder: Path, *options: str) -> None:
@@ -55,14 +59,15 @@ def main(folder: Path, *options: str) -> None:
         _stream(folder, _files(spark).text(str(folder / "landing")))
     else:
         values = _files(spark).option("maxFilesPerTrigger", 1).text(str(inbox))
-        named = [option.partition("=")[2] for option in options if option.startswith("--window=")]
-        window = named[0] if named else "tumbling"
-        _batches(folder, inbox, values, window, in_turns="--in-turns" in options)
+        named = [option.partition("=")[2] for option in options if option.startswith("--operator=")]
+        starts = (_silver, *OPERATORS[named[0] if named else "tumbling"])
+        _batches(folder, inbox, values, starts, in_turns="--in-turns" in options)
 
 
 def _stream(folder: Path, values: DataFrame) -> None:
     queries = [_bronze(values, folder)]
-    for start, upstream in ((_silver, "bronze"), (_update_gold, "silver")):
+    gold = partial(_merged, totals=_per_minute)
+    for start, upstream in ((_silver, "bronze"), (gold, "silver")):
         while not (folder / f"tables/{upstream}/_delta_log/{0:020d}.json").exists():
             time.sleep(0.1)
         queries.append(start(values.sparkSession, folder))
@@ -71,9 +76,10 @@ def _stream(folder: Path, values: DataFrame) -> None:
         query.stop()
 
 
-def _batches(folder: Path, inbox: Path, values: DataFrame, window: str, *, in_turns: bool) -> None:
+def _batches(
+    folder: Path, inbox: Path, values: DataFrame, starts: Sequence[Start], *, in_turns: bool
+) -> None:
     queries = [_bronze(values, folder)]
-    starts: Sequence[Start] = (_silver, partial(_gold, window=window))
     meter = Meter()
     meter.start()
     for number, piece in enumerate(sorted((folder / "landing").glob("*.json"))):
@@ -132,29 +138,77 @@ def _silver(spark: SparkSession, folder: Path) -> StreamingQuery:
     return _start(unique, folder, "silver")
 
 
-def _windows(spark: SparkSession, folder: Path, window: str = "tumbling") -> DataFrame:
-    rows = spark.readStream.format("delta").load(str(folder / "tables/silver"))
-    windows = rows.withWatermark("event_time", "10 seconds").groupBy(WINDOWS[window](), "auction")
-    return windows.agg(
+def _totals(rows: DataFrame, *groups: Column) -> DataFrame:
+    return rows.groupBy(*groups, "auction").agg(
         F.count("*").alias("bids"), F.sum("price").alias("volume"), F.max("price").alias("top")
     )
 
 
-def _gold(spark: SparkSession, folder: Path, window: str) -> StreamingQuery:
-    return _start(_windows(spark, folder, window), folder, "gold")
+def _per_minute(rows: DataFrame) -> DataFrame:
+    return _totals(rows, F.window("event_time", "1 minute"))
 
 
-def _update_gold(spark: SparkSession, folder: Path) -> StreamingQuery:
-    totals, path = _windows(spark, folder), str(folder / "tables/gold")
-    spark.createDataFrame([], totals.schema).write.format("delta").save(path)
+def _rolled_up(minutes: DataFrame) -> DataFrame:
+    rows = minutes.withColumn("begin", F.col("window.start")).withWatermark("begin", "10 seconds")
+    return rows.groupBy(F.window("begin", "10 minutes"), "auction").agg(
+        F.sum("bids").alias("bids"), F.sum("volume").alias("volume"), F.max("top").alias("top")
+    )
+
+
+def _counted(rows: DataFrame) -> DataFrame:
+    cents = rows.selectExpr("auction", "coalesce(bigint(price * 100), 0) as cents")
+    return cents.groupBy("auction").applyInPandasWithState(
+        _windows_of_rows, f"auction bigint, {HELD}", HELD, "append", GroupStateTimeout.NoTimeout
+    )
+
+
+def _windows_of_rows(
+    key: tuple[int], pieces: Iterator[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
+    held: tuple[int, int, int] = state.get if state.exists else (0, 0, 0)
+    ended = []
+    for piece in pieces:
+        cents = piece["cents"].to_numpy()
+        while len(cents):
+            part, cents = np.split(cents, [ROWS - held[0]])
+            held = held[0] + len(part), held[1] + int(part.sum()), max(held[2], int(part.max()))
+            if held[0] == ROWS:
+                ended.append((*key, *held))
+                held = (0, 0, 0)
+    state.update(held)
+    yield pd.DataFrame(ended, columns=["auction", "bids", "cents", "top_cents"])
+
+
+def _gold(
+    spark: SparkSession, folder: Path, totals: Callable[[DataFrame], DataFrame]
+) -> StreamingQuery:
+    return _start(totals(_read_silver(spark, folder)), folder, "gold")
+
+
+def _read_silver(spark: SparkSession, folder: Path) -> DataFrame:
+    rows = spark.readStream.format("delta").load(str(folder / "tables/silver"))
+    return rows.withWatermark("event_time", "10 seconds")
+
+
+def _rollup(spark: SparkSession, folder: Path) -> StreamingQuery:
+    minutes = spark.readStream.format("delta").load(str(folder / "tables/gold"))
+    return _start(_rolled_up(minutes), folder, "rollup")
+
+
+def _merged(
+    spark: SparkSession, folder: Path, totals: Callable[[DataFrame], DataFrame]
+) -> StreamingQuery:
+    rows, path = totals(_read_silver(spark, folder)), str(folder / "tables/gold")
+    spark.createDataFrame([], rows.schema).write.format("delta").save(path)
     gold = DeltaTable.forPath(spark, path)
+    keys = [name for name in rows.columns if name in {"window", "auction"}]
 
     def merge(changed: DataFrame, _: int) -> None:
-        same = "old.window = new.window and old.auction = new.auction"
+        same = " and ".join(f"old.{key} = new.{key}" for key in keys)
         merging = gold.alias("old").merge(changed.alias("new"), same)
         merging.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
-    writer = totals.writeStream.outputMode("update").foreachBatch(merge)
+    writer = rows.writeStream.outputMode("update").foreachBatch(merge)
     return writer.option("checkpointLocation", str(folder / "checkpoints/gold")).start()
 
 
@@ -162,6 +216,21 @@ def _start(rows: DataFrame, folder: Path, name: str) -> StreamingQuery:
     writer = rows.writeStream.format("delta").outputMode("append")
     writer = writer.option("checkpointLocation", str(folder / "checkpoints" / name))
     return writer.queryName(name).start(str(folder / "tables" / name))
+
+
+def _appended(window: Callable[[], Column]) -> Start:
+    return partial(_gold, totals=lambda rows: _totals(rows, window()))
+
+
+OPERATORS: Mapping[str, Sequence[Start]] = {
+    "tumbling": (partial(_gold, totals=_per_minute),),
+    "hopping": (_appended(lambda: F.window("event_time", "1 minute", "30 seconds")),),
+    "calendar": (_appended(lambda: F.window("event_time", "1 day", "1 day", "23 hours")),),
+    "session": (_appended(lambda: F.session_window("event_time", "20 seconds")),),
+    "running": (partial(_merged, totals=_totals),),
+    "count": (partial(_gold, totals=_counted),),
+    "rollup": (partial(_gold, totals=_per_minute), _rollup),
+}
 
 
 if __name__ == "__main__":

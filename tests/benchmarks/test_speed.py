@@ -1,5 +1,5 @@
 """``make bench``: warm batches of Headgate beside those of a plain PySpark + Delta job with three
-queries, for each kind of windows that Spark has. The two take turns, one batch each.
+or four queries, for each operator of gold. The two take turns, one batch each.
 
 Wall time on a shared machine is mostly noise. The meaningful numbers are the CPU seconds of the
 whole process tree, and the ratios of two batches that ran one after the other. In turns, the wall
@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.feed import SLICE, write_slices
-from tests.benchmarks.headgate_job import WINDOWS
+from tests.benchmarks.headgate_job import OPERATORS
 from tests.benchmarks.turns import Lap, Order, laps_in_turns
 
 WARM_UP = int(os.environ.get("HEADGATE_BENCH_WARM_UP", "30"))
@@ -36,20 +36,21 @@ def _report(say: Callable[[str], None], name: str, laps: list[Lap]) -> None:
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("operator", OPERATORS)
 def test_speed_beside_the_plain_job(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], window: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], operator: str
 ) -> None:
     def say(text: str) -> None:
         with capsys.disabled():
             print(text)
 
     say(
-        f"\n{window}: {WARM_UP} slices of {SLICE:,} events to warm up, {MEASURED} measured, 2 cores"
+        f"\n{operator}: {WARM_UP} slices of {SLICE:,} events to warm up, {MEASURED} measured, "
+        "2 cores"
     )
     for name in JOBS:
         write_slices(tmp_path / name / "landing", WARM_UP + MEASURED)
-    options = (f"--window={window}",)
+    options = (f"--operator={operator}",)
     orders = {name: Order(module, tmp_path / name, options) for name, module in JOBS.items()}
     laps = laps_in_turns(orders, WARM_UP + MEASURED)
     measured = {name: found[WARM_UP:] for name, found in laps.items()}
