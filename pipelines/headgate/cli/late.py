@@ -278,7 +278,7 @@ def _state(
     if operation is None or still:
         return None, still
     pairs = _pairs(declared, layout, table, operation.number)
-    source = graph_of(declared).source_of(gold.name).name
+    source = graph_of(declared).numbered_by(gold.name).name
     return Replayed(operation.number, operation.position[source].n, pairs), False
 
 

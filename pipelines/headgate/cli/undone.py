@@ -40,7 +40,7 @@ def rebuild_progress(layout: Layout, declared: Pipeline) -> list[dict[str, Any]]
         reread = {step.table: step.n for step in steps if kind_of(step.table) == BRONZE}
         for step in steps:
             if step.table not in reread:
-                bronze = graph.source_of(step.table).path
+                bronze = graph.numbered_by(step.table).path
                 upto = reread.get(bronze)
                 if upto is None:
                     upto = Table(layout.storage, bronze, pipeline=declared.name).refresh().n

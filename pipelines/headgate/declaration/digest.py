@@ -10,14 +10,22 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.expressions.tokens import canonical
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, QUARANTINE, REJECTED, SILVER
+from headgate.declaration.kinds import (
+    BRONZE,
+    GOLD,
+    LATE,
+    QUARANTINE,
+    REJECTED,
+    SILVER,
+    input_log_of,
+)
 from headgate.declaration.model import (
     Derived,
     GoldTable,
@@ -38,10 +46,13 @@ _NOT_MEANT: dict[type, tuple[str, ...]] = {
     Record: ("ignores_tombstones",),
     GoldTable: (
         *("salt", "step", "kind", "operator", "suite", "late"),
-        *("reads", "time", "inputs"),
+        *("reads", "time", "inputs", "sources"),
     ),
     SilverTable: ("suite", "explode"),
-    Source: ("kind", "reads", "is_only", "expect_input_every", "expect_event_time_within"),
+    Source: (
+        *("kind", "reads", "is_only", "idle_after"),
+        *("expect_input_every", "expect_event_time_within"),
+    ),
 }
 
 Meaning = Mapping[str, Any]
@@ -86,6 +97,9 @@ def table_digests(meant: Meaning) -> dict[str, str]:
         digests[SILVER.path(name)] = digest({"above": above, "silver": table})
         if "expectations" in table:
             digests[REJECTED.path(name)] = digests[SILVER.path(name)]
+    for sources in _read_together(meant):
+        # It has batch ids alone, whatever is in the batches.
+        digests[input_log_of(sources)] = digest({**common, "inputs": sources})
     for name, table in meant["gold"].items():
         of = [digests[path] for path in gold_reads(table)]
         digests[GOLD.path(name)] = digest({"above": of if len(of) > 1 else of[0], "gold": table})
@@ -99,6 +113,15 @@ def gold_reads(table: Meaning) -> list[str]:
     if reads := table.get("reads"):
         return [GOLD.path(reads)]
     return [SILVER.path(each) for each in table.get("inputs") or [table["silver"]]]
+
+
+def _read_together(meant: Meaning) -> Iterator[list[str]]:
+    """The names of the sources of each gold table that reads several."""
+    for table in meant["gold"].values():
+        read = [] if table.get("reads") else table.get("inputs", ())
+        sources = sorted({meant["silver"][each]["source"] for each in read})
+        if len(sources) > 1:
+            yield sources
 
 
 def _plain(value: Any) -> Any:

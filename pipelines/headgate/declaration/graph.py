@@ -14,12 +14,15 @@ from headgate.declaration.kinds import (
     BRONZE,
     CONTROL,
     GOLD,
+    INPUTS,
     LATE,
     PUBLICATION,
     QUARANTINE,
     REJECTED,
     SILVER,
     Kind,
+    input_log_of,
+    name_of,
 )
 from headgate.declaration.model import Pipeline, Publication
 
@@ -31,7 +34,7 @@ _PUBLISHED = {"gold": GOLD, "late": LATE, "quarantine": QUARANTINE, "gate": GOLD
 @dataclass(frozen=True)
 class Node:
     """A table. ``layer`` is the job that writes it; ``upstream`` has the paths of the tables whose
-    commits it follows.
+    commits it follows; an input log is the first of these.
 
     ``sides`` has the side tables to which this one sends rows, by the key under which its commits
     count those rows. ``side_of`` of a side table is the table with which it is rebuilt.
@@ -77,10 +80,21 @@ class Graph:
         above = {path for node in self.written_by(layers) for path in node.upstream}
         return tuple(node for node in self if node.path in above and node.layer not in layers)
 
-    def source_of(self, path: str) -> Node:
-        """The bronze table of the source of a table. Raises KeyError for the decisions."""
+    def numbered_by(self, path: str) -> Node:
+        """The table that has given a table its batch ids: the bronze table of its source, or the
+        input log of its sources if it reads several. Raises KeyError for the decisions."""
         node = self[path]
-        return self.source_of(node.upstream[0]) if node.upstream else self[BRONZE.path(node.name)]
+        if node.kind.numbers_batches:
+            return node
+        if not node.upstream:
+            return self[BRONZE.path(node.name)]
+        # An input log comes before the tables that are read by it.
+        return self.numbered_by(node.upstream[0])
+
+    def sources_of(self, path: str) -> tuple[str, ...]:
+        """The names of the sources of a table. Raises KeyError for the decisions."""
+        node = self.numbered_by(path)
+        return tuple(map(name_of, node.upstream)) if node.kind == INPUTS else (node.name,)
 
     def rollups_of(self, path: str) -> tuple[str, ...]:
         """The gold tables that read a gold table, or one that reads it, in the order in which a
@@ -108,12 +122,22 @@ def graph_of(pipeline: Pipeline) -> Graph:
     return Graph(_nodes(pipeline))
 
 
+def _input_logs(pipeline: Pipeline) -> Iterator[Node]:
+    """An input log for each set of several sources that a gold table reads."""
+    sets = {tuple(sorted({*gold.sources})) for gold in pipeline.gold.values()}
+    for sources in sorted(sets):
+        if len(sources) > 1:
+            above = tuple(map(BRONZE.path, sources))
+            yield Node(INPUTS, name_of(input_log_of(sources)), "bronze", above)
+
+
 def _nodes(pipeline: Pipeline) -> Iterator[Node]:
     yield Node(CONTROL, "decisions", "bronze")
     for name, source in pipeline.sources.items():
         for kept in connector_of(source).keeps:
             yield Node(kept, name, "bronze")
         yield Node(BRONZE, name, "bronze")
+    yield from _input_logs(pipeline)
     for name in pipeline.sources:
         bronze = BRONZE.path(name)
         yield Node(QUARANTINE, name, "silver", (bronze,), side_of=bronze)
@@ -128,7 +152,9 @@ def _nodes(pipeline: Pipeline) -> Iterator[Node]:
         if gold.reads is not None:
             yield Node(GOLD, name, "gold", (GOLD.path(gold.reads),))
             continue
-        inputs, late = tuple(map(SILVER.path, gold.inputs)), LATE.path(name)
+        several = len({*gold.sources}) > 1
+        logs = (input_log_of(gold.sources),) if several else ()
+        inputs, late = (*logs, *map(SILVER.path, gold.inputs)), LATE.path(name)
         yield Node(LATE, name, "gold", inputs, side_of=GOLD.path(name))
         yield Node(GOLD, name, "gold", inputs, {"late": late})
     for name, publication in pipeline.publish.items():

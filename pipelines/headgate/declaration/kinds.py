@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -13,7 +14,8 @@ class Kind:
     it has a commit for every step; a side table, for example, skips the batches without rows for
     it. ``payload`` names what its commits carry beside the position (``lake.tables.payloads``).
     ``counted_as`` is the count of its rows in the totals of its commits, in gold of its final rows;
-    None for a table without rows.
+    None for a table without rows. ``numbers_batches``: its commits give the batch ids of the tables
+    downstream.
     """
 
     name: str
@@ -22,6 +24,7 @@ class Kind:
     is_dense: bool = False
     payload: str = "none"
     counted_as: str | None = None
+    numbers_batches: bool = False
 
     def path(self, table: str) -> str:
         """The path of a table of this kind."""
@@ -32,7 +35,16 @@ CONTROL = Kind("control", "_headgate/control", is_built=False, counted_as="decis
 """The decisions that concern several tables."""
 FILES = Kind("files", "_headgate/files", is_built=False, counted_as="files")
 """The log of a source's files."""
-BRONZE = Kind("bronze", "bronze", is_built=False, payload="bronze", counted_as="read")
+BRONZE = Kind(
+    *("bronze", "bronze"),
+    is_built=False,
+    payload="bronze",
+    counted_as="read",
+    numbers_batches=True,
+)
+INPUTS = Kind("inputs", "_headgate/inputs", payload="inputs", numbers_batches=True)
+"""An input log: the batch ids of the gold tables that read several sources, and for each of them
+the batch ids of these sources. Commits without rows."""
 QUARANTINE = Kind("quarantine", "quarantine", counted_as="quarantined")
 REJECTED = Kind("rejected", "rejected", payload="rejected", counted_as="rejected")
 """The rows of a silver table that broke a rule of its suite."""
@@ -42,10 +54,13 @@ GOLD = Kind("gold", "gold", is_dense=True, payload="gold", counted_as="final")
 PUBLICATION = Kind("publication", "_headgate/publish", is_built=False, payload="publication")
 """The progress of a publication: commits without rows."""
 
-KINDS = (CONTROL, FILES, BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD, PUBLICATION)
+KINDS = (CONTROL, FILES, BRONZE, INPUTS, QUARANTINE, REJECTED, SILVER, LATE, GOLD, PUBLICATION)
 """In the order in which a batch moves through them, decisions first."""
+NUMBERING = tuple(kind for kind in KINDS if kind.numbers_batches)
+"""The kinds whose commits give batch ids."""
 RECORDS = (BRONZE, QUARANTINE, REJECTED, SILVER, LATE, GOLD)
-"""The kinds that hold records, or rows that are computed from records. Only these are reset."""
+"""The kinds that hold records, or rows that are computed from records. Only these, and input
+logs, are reset."""
 
 _BY_FOLDER = {kind.folder: kind for kind in KINDS}
 
@@ -58,6 +73,11 @@ def kind_of(path: str) -> Kind:
 def name_of(path: str) -> str:
     """The name of the table at a path."""
     return path.rpartition("/")[2]
+
+
+def input_log_of(sources: Iterable[str]) -> str:
+    """The path of the input log of some sources, by their names, which have no hyphen."""
+    return INPUTS.path("-".join(sorted({*sources})))
 
 
 def transaction_id(pipeline: str, path: str) -> str:

@@ -148,7 +148,9 @@ class Source:
     ``reads`` says, as a frozen dataclass of that kind, what is read.
 
     ``expect_input_every`` and ``expect_event_time_within`` are limits of health checks; None for no
-    limit. ``is_only``: whether the pipeline has no other source.
+    limit. ``idle_after`` is the time without a record after which tables that read several sources
+    do not wait for this one; None if they always do. ``is_only``: whether the pipeline has no other
+    source.
     """
 
     name: str
@@ -158,6 +160,7 @@ class Source:
     is_only: bool
     expect_input_every: timedelta | None = None
     expect_event_time_within: timedelta | None = None
+    idle_after: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -250,11 +253,12 @@ class GoldTable:
     does not become visible. ``late`` says when late rows are replayed; None if they are replayed
     only by hand. ``time`` is the time by which rows are in windows. A table reads rows of the
     silver tables ``inputs``, or, as a *rollup*, the final rows of the gold table ``reads``, which
-    come from these. Only append operators have several inputs; their ``columns`` are computed from
-    rows of the inputs."""
+    come from these. ``sources`` has the source of each input. Only append operators have several
+    inputs; their ``columns`` are computed from rows of the inputs."""
 
     name: str
     inputs: tuple[str, ...]
+    sources: tuple[str, ...]
     kind: str
     operator: Any
     where: str | None

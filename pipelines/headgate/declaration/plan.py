@@ -130,6 +130,7 @@ def _expected(source: Source) -> dict[str, str]:
     expected = {
         "expect_input_every": source.expect_input_every,
         "expect_event_time_within": source.expect_event_time_within,
+        "idle_after": source.idle_after,
     }
     return {name: format_duration(span) for name, span in expected.items() if span is not None}
 
@@ -314,9 +315,11 @@ def _form(times: Mapping[str, str]) -> str:
 
 def _expected_lines(source: Mapping[str, Any]) -> list[str]:
     every, within = (source.get(key) for key in ("expect_input_every", "expect_event_time_within"))
+    idle = source.get("idle_after")
+    waits = [f"  idle     after {idle}; tables that read several sources go on"] if idle else []
     told = [f"input every {every}"] if every else []
     told += [f"event time within {within} of now"] if within else []
-    return [f"  expect   {', '.join(told)}"] if told else []
+    return [*([f"  expect   {', '.join(told)}"] if told else []), *waits]
 
 
 def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:

@@ -59,13 +59,13 @@ class DamagedTables:
         found = dict[str, HeadgateError]()
         for path, error in self._errors.items():
             if not self._written.isdisjoint(depending_on(self._graph, [path])):
-                found.setdefault(self._graph.source_of(path).name, error)
+                found.setdefault(self._graph.sources_of(path)[0], error)
         return found
 
     @property
     def sources(self) -> frozenset[str]:
         """The sources that have a damaged table, whichever job writes it."""
-        return frozenset(self._graph.source_of(path).name for path in self._errors)
+        return frozenset(source for path in self._errors for source in self._graph.sources_of(path))
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -65,7 +65,9 @@ def sources_of(request: Request, graph: Graph, loads: Iterable[LoadRequest]) -> 
         touched: Collection[str] = (_rejected_for(request),)
     else:
         touched = operation_named(request.kind).touches(graph, document)
-    return frozenset(graph.source_of(path).name for path in touched if path in graph)
+    return frozenset(
+        source for path in touched if path in graph for source in graph.sources_of(path)
+    )
 
 
 def _rejected_for(request: Request) -> str:

@@ -234,7 +234,7 @@ class JobProgress:
         for node in tables:  # the same records are invalid for each silver table
             if node.kind != SILVER:
                 continue
-            source, count = graph.source_of(node.path).name, self.totals[node.path]
+            source, count = graph.numbered_by(node.path).name, self.totals[node.path]
             quarantined[source] = max(quarantined[source], count.get("quarantined", 0))
         for name in runtime.bronze:
             self.sources.setdefault(name, SourceProgress())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -14,16 +15,20 @@ from pyspark.sql import SparkSession
 
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.source import connector_of
-from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
+from headgate.declaration.graph import Node, graph_of
+from headgate.declaration.kinds import BRONZE, GOLD, INPUTS, NUMBERING, SILVER, kind_of, name_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.driver.damaged_tables import DamagedTables
 from headgate.driver.errors import DefinitionChangedError, ResetAskedError
 from headgate.driver.source_hold import SourceHold
 from headgate.driver.stages import Stages
+from headgate.failpoints import failpoint
+from headgate.flow.bronze.input_log import InputLog
 from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.gates.gate import gate_of
 from headgate.flow.operations.carrying_out import decide_operation
+from headgate.flow.operations.idle import NAME as IDLE
+from headgate.flow.operations.idle import idle_document, idle_sources
 from headgate.flow.publish.stages import stage_of_publication
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints import rebuilds
@@ -32,7 +37,7 @@ from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.resets import Resets
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.decisions import ControlTable, Position, position_of
+from headgate.lake.tables.decisions import NO_DECISIONS, ControlTable, Position, position_of
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.table import Table, TableOf
 from headgate.lake.tables.table_schema import TableSchema
@@ -79,7 +84,12 @@ class PipelineRuntime:
         self.control = ControlTable.of(storage, name)
         self.resets = Resets(ControlTable.of(storage, name))
         # Readers of their own: stages use the tables on other threads.
-        self._bronze = {s: self.table(BRONZE.path(s)).reader() for s in self.bronze}
+        numbering = self.graph.of(*NUMBERING)
+        self._numbering = {node.name: self.table(node.path).reader() for node in numbering}
+        self.inputs = {
+            node.name: InputLog(self.table(node.path), self._read_by(node, self.table))
+            for node in self.graph.of(INPUTS)
+        }
         self._generation = 0
         self._waits_for: frozenset[str] = frozenset()
         own = [*self._current.values(), *(stage.table for stage in self.publications)]
@@ -92,6 +102,11 @@ class PipelineRuntime:
     def table(self, path: str) -> Table:
         """The current table, which readers see."""
         return self._current[path]
+
+    @staticmethod
+    def _read_by(log: Node, table: TableOf) -> dict[str, Table]:
+        """Readers of the bronze tables of an input log, by source."""
+        return {name_of(path): table(path).reader() for path in log.upstream}
 
     def create(self) -> None:
         """Create the missing tables of every layer, empty. The first job that starts does this. A
@@ -120,7 +135,11 @@ class PipelineRuntime:
         )
         silver = chain.from_iterable(stage.shapes for stage in stages.silver.values())
         kept = chain.from_iterable(self.kept.values())
-        return (self.control.shape, *kept, *bronze, *silver, *gold)
+        inputs = (
+            replace(log.shape, table=self.table(INPUTS.path(name)))
+            for name, log in self.inputs.items()
+        )
+        return (self.control.shape, *kept, *bronze, *inputs, *silver, *gold)
 
     def require_declared(self) -> None:
         """Raises DefinitionChangedError if a table was made from another declaration."""
@@ -196,11 +215,19 @@ class PipelineRuntime:
         declared, built = self.pipeline, self._rebuilt_tables
         silver = (t for name, t in declared.silver.items() if SILVER.path(name) in built)
         gold = (t for name, t in declared.gold.items() if GOLD.path(name) in built)
-        anew = [name for name in declared.sources if BRONZE.path(name) in built]
+        anew = [node.name for node in self.graph.of(*NUMBERING) if node.path in built]
         built_from = silver, gold, declared.gold
         self._rebuilt = self._stages(self.newest, *built_from, is_visible=False, anew=anew)
         for stage in self._rebuilt_bronze():
             stage.write_to(self._rebuilt_tables[stage.table.name])
+        self._write_inputs()
+
+    def _write_inputs(self) -> None:
+        """Continue the input logs that this job continues, from the bronze tables that it does."""
+        for node in self.graph.of(INPUTS):
+            self.inputs[node.name].write_to(
+                self.newest(node.path), self._read_by(node, self.newest)
+            )
 
     def _stages(
         self,
@@ -290,9 +317,15 @@ class PipelineRuntime:
         return (self.table(node.path) for node in followed if node.path not in self.damaged)
 
     def position(self) -> Position:
-        """The position of every source now, without those whose bronze is damaged. Call it inside
-        of ``decide``, or on one thread."""
-        return position_of({s: self._bronze[s] for s in self.readable})
+        """The position of every source and input log now, without those whose bronze is damaged.
+        Call it inside of ``decide``, or on one thread."""
+        held = self.damaged.held
+        readable = (
+            node
+            for node in self.graph.of(*NUMBERING)
+            if held.isdisjoint((node.path, *node.upstream))
+        )
+        return position_of({node.name: self._numbering[node.name] for node in readable})
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -318,7 +351,39 @@ class PipelineRuntime:
         decision before the decision is there."""
         with self.bronze_lock:
             self.control.refresh()
+            self.advance_inputs()
             return decide(self.position())
+
+    def advance_inputs(self) -> None:
+        """Commit to the input logs what bronze has. This process must write bronze.
+
+        Raises CommitRefusedError, FencedError.
+        """
+        with self.bronze_lock:
+            built = self._rebuilt_tables
+            for node in self.graph.of(INPUTS):
+                if not self.damaged.held.isdisjoint((node.path, *node.upstream)):
+                    continue
+                log, is_anew = self.inputs[node.name], node.path in built
+                # What is decided during a rebuild of bronze would be lost.
+                known = NO_DECISIONS if is_anew else self.control.refresh()
+                returns = partial(self._decide_idle, node.name)
+                log.advance(idle_sources(known, node.name), returns)
+
+    def _decide_idle(self, log: str, idle: Collection[str], now: datetime) -> None:
+        self.control.append(IDLE, idle_document(log, idle), self.position(), now)
+        failpoint("idle.decided")
+
+    def decide_idle(self, log: str, idle: Collection[str], now: datetime) -> None:
+        """Decide which sources of an input log are idle from now on, and raise its watermark.
+
+        Raises CommitRefusedError, FencedError.
+        """
+        with self.bronze_lock:
+            self.control.refresh()
+            self.advance_inputs()
+            self._decide_idle(log, idle, now)
+            self.advance_inputs()
 
     def decide_operation(
         self, operation: str, document: Document, now: datetime, request: str | None = None
@@ -340,6 +405,8 @@ class PipelineRuntime:
         """
         if self._generation_moved():
             self._take_over(now)
+        if "bronze" in self.layers:
+            self.advance_inputs()
         most_steps = 1 if one_step else None
         how = self.layers, now, most_steps, self._still_awaited(), self._generation
         try:
@@ -423,4 +490,5 @@ class PipelineRuntime:
         for stage in self._rebuilt_bronze():
             stage.write_to(self.table(stage.table.name))
         self.rebuild, self._rebuilt, self._rebuilt_tables = None, None, {}
+        self._write_inputs()
         self.stages = self._declared

@@ -127,7 +127,7 @@ class ScheduledLateReplays:
         self.trouble = joined_messages(troubles)
 
     def _ask(self, table: _Scheduled, now: datetime) -> None:
-        source = self._graph.source_of(GOLD.path(table.declared.name)).name
+        source = self._graph.numbered_by(GOLD.path(table.declared.name)).name
         asked = self._control.refresh().operations_of(source)
         gold = table.gold.refresh()
         done = [each.document for each in asked if each.number <= gold.operation]

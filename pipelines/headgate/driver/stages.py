@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from headgate.commands import rendered
 from headgate.declaration.contracts.operation import is_rejected
 from headgate.declaration.graph import Graph
-from headgate.declaration.kinds import BRONZE, GOLD, kind_of, name_of
+from headgate.declaration.kinds import BRONZE, GOLD, NUMBERING, kind_of, name_of
 from headgate.declaration.model import GoldTable, SilverTable, Source
 from headgate.driver.error_translation import translate_error
 from headgate.driver.source_hold import SourceHold
@@ -41,8 +41,8 @@ class Stages:
     contains all declared tables, ``above`` the gold tables that rollups read, by their names.
     ``gate_of`` returns the gate of a gold table. ``replaced`` are the paths of tables that a
     rebuild will replace: if a gold table among them cannot go on because of damage, it stays as it
-    is, and the rebuild continues. ``anew`` are the sources whose bronze is rebuilt: no operation
-    has a place in it. ``control`` is a reader of this object alone.
+    is, and the rebuild continues. ``anew`` are the sources whose bronze is rebuilt, and the rebuilt
+    input logs: no operation has a place in them. ``control`` is a reader of this object alone.
     ``waits_for_steps``: a gold table takes steps as declared (``GoldTable.step``), and not with
     every batch.
 
@@ -208,18 +208,18 @@ class Stages:
             if not _waits(gold := self.gold[name], waits_for)
             and not self._is_left_out(*(place.table for place in gold.places))
         }
-        upto = {
-            name: min(each.refresh().n for each in gold.upstream) for name, gold in ready.items()
-        }
+        upto = {name: gold.reached() for name, gold in ready.items()}
         # Read the decisions after upstream, so that none that it has passed is missed.
         if self._control.refresh().generation != generation:
             return False
 
-        operations = {source: self._operations(source) for source in self.bronze}
+        numbering = self._graph.of(*NUMBERING)
+        operations = {node.name: self._operations(node.name) for node in numbering}
 
         def catch_up(name: str) -> bool:
-            source = self._graph.source_of(GOLD.path(name)).name
-            how = upto[name], name, operations[source], now, most_steps
+            path = GOLD.path(name)
+            own, source = self._graph.numbered_by(path).name, self._graph.sources_of(path)[0]
+            how = upto[name], name, operations[own], now, most_steps
             return self._unless_held(f"gold {name}", source, now, partial(self._step_to, *how))
 
         # Validate in one thread only: the context of Great Expectations is global.
@@ -315,7 +315,8 @@ class Stages:
         return isinstance(error, LogGapError)
 
     def _operations(self, source: str) -> Operations:
-        """The operations for the tables of a source, as of the last refresh of the decisions."""
+        """The operations for the tables of a source, or of an input log, as of the last refresh of
+        the decisions."""
         if source in self._anew:
             return Operations((), self._graph)
         known = self._control.known

@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from headgate.declaration.kinds import BRONZE
 from headgate.driver.errors import StopRequested
+from headgate.driver.idle_sources import IdleSources
 from headgate.driver.input_stream import InputStream
 from headgate.driver.job_input import UpstreamTables
 from headgate.driver.loading import PATIENCE, Loading
@@ -50,7 +52,7 @@ def streams_of(run: DriverRun, waits: Callable[[str, Outage], None]) -> Sequence
     if not run.writes_bronze:
         tables = run.runtime.upstream()
         by_source = {
-            source: [t.name for t in tables if graph.source_of(t.name).name == source]
+            source: [t.name for t in tables if source in graph.sources_of(t.name)]
             for source in run.runtime.bronze
         }
         return (InputStream(run, run.job, UpstreamTables(tables, by_source)),)
@@ -73,6 +75,7 @@ class StreamSupervisor:
         self._savepoints = ScheduledSavepoints(run.layout, run.task.pipeline)
         self._late_replays = ScheduledLateReplays(run.layout, run.task.pipeline)
         self._loading = Loading(run)
+        self._idle = IdleSources(run.runtime)
         self._outages: dict[str, OutageLines] = {}
         self.streams: Sequence[InputStream] = ()
 
@@ -210,9 +213,12 @@ class StreamSupervisor:
             with lock.between_batches():
                 run.catch_up.run(one_step=True)
         self._take_in()
+        is_new = run.writes_bronze and self._idle.step(self._read(), self._reports(), run.clock())
         with lock.if_free() as free:
             # A job that does not write bronze has already caught up above.
-            if free and run.writes_bronze:
+            if free and is_new:
+                run.catch_up.run(one_step=True)
+            elif free and run.writes_bronze:
                 run.catch_up.run_rest()
             if free:
                 run.progress.stuck = run.publications.stuck
@@ -226,6 +232,14 @@ class StreamSupervisor:
             )
         if news:
             run.report(run.progress)
+
+    def _read(self) -> dict[str, int]:
+        """The records that bronze has of each source, as of the last batch."""
+        totals = self._run.progress.totals
+        return {
+            name: totals.get(BRONZE.path(name), {}).get("read", 0)
+            for name in self._run.runtime.pipeline.sources
+        }
 
     def _reports(self) -> dict[str, SourceReport]:
         reports = {name: SourceReport() for name in self._run.runtime.held}

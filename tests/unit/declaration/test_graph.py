@@ -117,7 +117,7 @@ def test_a_rebuild_takes_all_that_is_built_on_a_table_and_its_side_table(graph: 
 
 def test_every_table_has_one_source(graph: Graph) -> None:
     built = graph.of(QUARANTINE, REJECTED, SILVER, LATE, GOLD, PUBLICATION)
-    assert {graph.source_of(node.path).path for node in built} == {"bronze/orders"}
+    assert {graph.numbered_by(node.path).path for node in built} == {"bronze/orders"}
 
 
 def test_paths_are_made_and_taken_apart_alike() -> None:

@@ -320,7 +320,7 @@ def test_a_join_is_downstream_of_all_its_inputs() -> None:
     above = ("silver/clicks", "silver/purchases")
     assert (graph["gold/bought"].upstream, graph["late/bought"].upstream) == (above, above)
     assert graph["gold/bought"].sides == {"late": "late/bought"}
-    assert graph.source_of("gold/bought").path == "bronze/raw"
+    assert graph.numbered_by("gold/bought").path == "bronze/raw"
     assert graph.rollups_of("gold/bought") == ("gold/paid_per_day",)
     rebuilt = graph.rebuilt_with(["silver/purchases"])
     assert rebuilt == {"silver/purchases", "gold/bought", "late/bought", "gold/paid_per_day"}

@@ -66,7 +66,7 @@ def test_a_rollup_follows_the_table_that_it_reads(read: Read) -> None:
     assert "late/days" not in graph
     assert "late/days" not in declared.definitions
     assert graph.rollups_of("gold/hours") == ("gold/days",)
-    assert graph.source_of("gold/days").path == "bronze/orders"
+    assert graph.numbered_by("gold/days").path == "bronze/orders"
     assert graph.rebuilt_with(["gold/hours"]) == {"gold/hours", "late/hours", "gold/days"}
     assert plan(declared)["gold"]["days"]["late"] is None
     assert "gold/days from hours" in describe(declared)

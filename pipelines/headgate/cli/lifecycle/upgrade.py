@@ -217,7 +217,7 @@ def _behind(
     return [
         path
         for path in found.to_rebuild()
-        if not reached.get(path) and numbers.get(at.graph.source_of(path).path, 0) > 0
+        if not reached.get(path) and numbers.get(at.graph.numbered_by(path).path, 0) > 0
     ]
 
 

@@ -161,6 +161,16 @@ _EXPECTATIONS = (
         low=timedelta(seconds=1),
         high=10 * YEAR,
     ),
+    Key(
+        "idle_after",
+        "duration",
+        "If the source delivers no record for this time, while another one delivers at least once "
+        "in every tenth of it, gold tables that read both stop waiting for its watermark. When it "
+        "delivers again, its rows are late if they are older than what was final by then. Without "
+        "this key, the tables wait for ever, and `status` names the source.",
+        low=timedelta(seconds=1),
+        high=YEAR,
+    ),
 )
 
 

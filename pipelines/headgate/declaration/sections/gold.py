@@ -74,7 +74,7 @@ def build_gold_tables(
             elif _has_wrong_append(section):
                 table = None
             else:
-                table = _build(section, name, known, tables, read_suite, report)
+                table = _build(section, name, known, tables, sources, read_suite, report)
             if table is None:
                 known[name] = Partial()
                 continue
@@ -109,11 +109,12 @@ def _build(
     name: str,
     scopes: Mapping[str, Scope],
     known: Mapping[str, GoldTable],
+    sources: Mapping[str, str],
     read_suite: ReadSuite,
     report: ProblemReport,
 ) -> GoldTable | None:
     """The table. ``scopes`` are the columns of each table that it may read, ``known`` the gold
-    tables among these."""
+    tables among these, ``sources`` the source of each silver table."""
     above, columns_above = reference(section, scopes, "silver or gold table", report)
     scope: Scope = Partial() if columns_above is None else columns_above
     found = _operator(section, scope, report)
@@ -150,6 +151,7 @@ def _build(
     return GoldTable(
         name=name,
         inputs=input_.inputs if input_ else (above,),
+        sources=input_.sources if input_ else (sources.get(above, ""),),
         reads=input_.name if input_ else None,
         kind=found[0],
         operator=found[1],
@@ -226,6 +228,7 @@ def _build_append(
     return GoldTable(
         name=name,
         inputs=inputs,
+        sources=tuple(readable.sources.get(each, "") for each in inputs),
         kind=kind,
         operator=value,
         where=None,
@@ -267,7 +270,7 @@ def _inputs(named: Iterable[Field], readable: _Readable, report: ProblemReport) 
 
 def _not_readable(name: str, others: Collection[str], readable: _Readable) -> str | None:
     """Why an append operator cannot read a table beside some others; None if it can."""
-    silver, sources = readable.silver, readable.sources
+    silver = readable.silver
     if name in readable.gold:
         return f"{name!r} is a gold table, and only silver tables can be read here"
     if name not in silver:
@@ -278,12 +281,6 @@ def _not_readable(name: str, others: Collection[str], readable: _Readable) -> st
         return (
             f"{name!r} is a column of late side tables, which have a column with the name of each "
             "table that is read here; give the silver table another name"
-        )
-    first = next(iter(others), name)
-    if (own := sources.get(name)) and (other := sources.get(first)) and own != other:
-        return (
-            f"{name!r} reads the source {own!r}, and {first!r} reads {other!r}: tables of two "
-            "sources cannot be read together yet; join them in headgate query"
         )
     return None
 

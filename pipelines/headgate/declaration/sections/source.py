@@ -145,7 +145,7 @@ def build_source(
     if CONNECTORS[kind].format(reads) == "csv":
         _check_flat(record, section, report)
     record = replace(record, ignores_tombstones=CONNECTORS[kind].ignores_tombstones(reads))
-    expected = section.values("expect_input_every", "expect_event_time_within")
+    expected = section.values("expect_input_every", "expect_event_time_within", "idle_after")
     reads = CONNECTORS[kind].with_record(reads, record)
     return Source(name, record, kind, reads, is_only, **expected)
 

@@ -105,6 +105,9 @@ class FoldStage:
             TableSchema(self.gold, arrow_schema(gold), self._time_column),
         )
 
+    def reached(self) -> int:
+        return self.upstream[0].refresh().n
+
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:

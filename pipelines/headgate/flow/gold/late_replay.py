@@ -22,7 +22,7 @@ from headgate.declaration.contracts.operator import (
     operator_of,
 )
 from headgate.declaration.model import GoldTable
-from headgate.declaration.names import REPLAYED, SILVER_IDENTITY
+from headgate.declaration.names import INPUT, REPLAYED, SILVER_IDENTITY
 from headgate.flow.gold.correcting import Correction
 from headgate.flow.gold.fold import GoldFold
 from headgate.flow.gold.schema import declared_rows, time_column
@@ -45,19 +45,24 @@ LATE_TIME = "_event_time"
 class LatePairSelection:
     """Selects late pairs: their event times are in ``[begin, end)`` (microseconds since 1970 UTC,
     None for no bound), their keys have the values ``keys``, as text or null, and their rows'
-    offsets are in ``offsets``, both ends included (None for no bound)."""
+    offsets are in ``offsets``, both ends included (None for no bound). ``inputs`` are the silver
+    tables that the rows are of; None for all."""
 
     begin: int | None
     end: int | None
     keys: tuple[tuple[str, str | None], ...]
     offsets: Span | None = None
+    inputs: tuple[str, ...] | None = None
 
     @staticmethod
     def of(document: Document) -> LatePairSelection:
-        keys = document["keys"]
+        keys, inputs = document["keys"], document.get("inputs")
         span, offsets = (document["from"], document["to"]), document.get("offsets")
         return LatePairSelection(
-            *span, tuple(sorted(keys.items())), tuple(offsets) if offsets else None
+            *span,
+            tuple(sorted(keys.items())),
+            tuple(offsets) if offsets else None,
+            None if inputs is None else tuple(inputs),
         )
 
     @property
@@ -78,6 +83,8 @@ class LatePairSelection:
         meant = F.col(REPLAYED).isNull() & F.unix_micros(LATE_TIME).between(*self.span)
         if self.offsets is not None:
             meant &= F.col("_offset").between(*self.offsets)
+        if self.inputs is not None:
+            meant &= F.col(INPUT).isin(*self.inputs)
         by = {b.name: F.expr(f"cast(({b.expression}) as {b.type})") for b in table.by}
         for name, value in self.keys:
             is_there = name in by
@@ -87,7 +94,7 @@ class LatePairSelection:
 
     def covers(self, first: int, end: int) -> bool:
         """Whether all late pairs of the results that lie in ``[first, end)`` are selected."""
-        if self.keys or self.offsets is not None:
+        if self.keys or self.offsets is not None or self.inputs is not None:
             return False
         return self.span[0] <= first and end - 1 <= self.span[1]
 

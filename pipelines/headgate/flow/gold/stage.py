@@ -39,6 +39,9 @@ class GoldStage(Protocol):
         """The tables as declared, the late table first. ``silver`` has the row type of each silver
         table that it reads, by its name."""
 
+    def reached(self) -> int:
+        """The batch id up to which its upstream tables are now. Raises LogGapError."""
+
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:

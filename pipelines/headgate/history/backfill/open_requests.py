@@ -32,7 +32,7 @@ def _operations(layout: Layout, pipeline: Pipeline, note: str) -> Iterator[tuple
     graph = graph_of(pipeline)
     decisions = ControlTable.of(layout.storage, pipeline.name).refresh()
     for path in map(GOLD.path, pipeline.gold):
-        for operation in decisions.operations_of(graph.source_of(path).name):
+        for operation in decisions.operations_of(graph.numbered_by(path).name):
             touched = operation_named(operation.name).touches(graph, operation.document)
             if _has(operation.document, note) and path in touched:
                 yield operation, Table(layout.storage, path, pipeline=pipeline.name)

@@ -116,7 +116,7 @@ def _target(
     state, payload = position.state, GoldPayload.of(position.state)
     read = event_times_read(used, wanted.spans)
     left_out = read if payload.backfills else ()
-    source = graph_of(deployed).source_of(path).name
+    source = graph_of(deployed).numbered_by(path).name
     done = _done(at, source, state.operation)
     touching = [each for each in done if _touches(each, deployed, path)]
     require_computable(done, graph_of(deployed), path)

@@ -8,7 +8,7 @@ not wait for long.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,14 +17,16 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from headgate.declaration.contracts.operation import is_rejected
+from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.declaration.model import Pipeline
-from headgate.declaration.names import REPLAYED
+from headgate.declaration.names import INPUT, REPLAYED
 from headgate.flow.operations.late_replay import replay_document
 from headgate.history.loads.requests import LoadRequest
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.load import Load, span_of
+from headgate.lake.tables.snapshot import processed
 from headgate.lake.tables.state import time_of
 from headgate.lake.tables.table import Table
 
@@ -46,6 +48,8 @@ class ReplayPlanner:
         ]
         self._source, self._reason = source, request.reason
         self._control = ControlTable.of(layout.storage, pipeline.name)
+        self._graph = graph_of(pipeline)
+        self._declared = {name: pipeline.gold[name] for name in names}
         self._gold = {name: table(GOLD.path(name)) for name in names}
         self._late = {name: table(LATE.path(name)) for name in names}
 
@@ -58,7 +62,8 @@ class ReplayPlanner:
         return [
             name
             for name, state in states.items()
-            if state.n < load.n or state.operation < numbers.get(name, 0)
+            if processed(self._graph, GOLD.path(name), state)[self._source] < load.n
+            or state.operation < numbers.get(name, 0)
         ]
 
     def _reached(self, name: str, load: Load) -> int | None:
@@ -77,13 +82,26 @@ class ReplayPlanner:
         left out because a published backfill has corrected their results. No gold table may be
         ``behind``."""
         for name, late in self._late.items():
-            if times := _times(late, load, self._reached(name, load)):
+            inputs = self._inputs(name)
+            if times := _times(late, load, self._reached(name, load), inputs):
                 begin, end = first_part(times, PAIRS_PER_REPLAY)
-                offsets = span_of(load.number)
-                return replay_document(
-                    name, begin, end, offsets=offsets, load=load.id, by=self._reason
-                )
+                of: dict[str, Any] = {
+                    "offsets": span_of(load.number),
+                    "load": load.id,
+                    "by": self._reason,
+                }
+                if inputs is not None:
+                    of["inputs"] = inputs
+                return replay_document(name, begin, end, **of)
         return None
+
+    def _inputs(self, name: str) -> list[str] | None:
+        """The inputs of a table that are of the load's source; None if all are. Loads of two
+        sources may have the same offsets."""
+        declared = self._declared[name]
+        pairs = zip(declared.inputs, declared.sources, strict=True)
+        own = [each for each, source in pairs if source == self._source]
+        return None if len(own) == len(declared.inputs) else own
 
 
 def first_part(times: Mapping[int, int], most: int) -> tuple[int, int]:
@@ -97,13 +115,17 @@ def first_part(times: Mapping[int, int], most: int) -> tuple[int, int]:
     return min(times) * SLICE, (end + 1) * SLICE
 
 
-def _times(late: Table, load: Load, begin: int | None) -> Counter[int]:
+def _times(
+    late: Table, load: Load, begin: int | None, inputs: Collection[str] | None
+) -> Counter[int]:
     """How many late rows of a load with event times from ``begin`` on are not folded yet, in each
-    slice of event time."""
+    slice of event time. ``inputs`` are those of its source; None for all."""
     late.refresh()
     first, last = span_of(load.number)
     offset = ds.field("_offset")
     is_meant = ds.field(REPLAYED).is_null() & (offset >= first) & (offset <= last)
+    if inputs is not None:
+        is_meant &= ds.field(INPUT).isin(inputs)
     if begin is not None:
         is_meant &= ds.field("_event_time") >= time_of(begin)
     scanner = late.handle.to_pyarrow_dataset().scanner(columns=["_event_time"], filter=is_meant)

@@ -9,7 +9,7 @@ from itertools import chain
 
 from deltalake import DeltaTable
 
-from headgate.declaration.kinds import BRONZE, LATE, QUARANTINE, REJECTED, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, INPUTS, LATE, QUARANTINE, REJECTED, SILVER, kind_of
 from headgate.flow.publish.changes import may_remove_results
 from headgate.history.maintenance.retention import BatchRange, LogReason, TableNeeds
 from headgate.history.maintenance.retention_context import RetentionContext
@@ -21,7 +21,7 @@ from headgate.lake.tables.state import commit_time
 from headgate.lake.tables.table import Table
 
 _READ_BY_STAGES = (BRONZE, SILVER)
-_COMPARED = (BRONZE, SILVER, QUARANTINE, REJECTED, LATE)
+_COMPARED = (BRONZE, INPUTS, SILVER, QUARANTINE, REJECTED, LATE)
 
 Saved = tuple[SavedTable, int]
 """A table in a savepoint, and the batch id that all tables of the savepoint had processed."""
@@ -142,7 +142,7 @@ def _read_after(table: Table, each: Saved) -> set[tuple[int, int]]:
     with the other tables, or stay as it is."""
     saved, n = each
     places = {(saved.version, n)}
-    if kind_of(table.name) == BRONZE:
+    if kind_of(table.name).numbers_batches:
         places.add((table.version, n))
     return places
 

@@ -10,7 +10,7 @@ from functools import partial
 from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, CONTROL, GOLD, PUBLICATION, kind_of
+from headgate.declaration.kinds import CONTROL, GOLD, PUBLICATION, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.history.savepoints.errors import ResetOpenError
@@ -51,33 +51,34 @@ class RetentionContext:
     def n(self, path: str) -> int:
         """The batch id that all tables of the source of a table have processed. The source of a
         table that is not declared any more is unknown, so all tables count."""
-        if (source := self._source_of(path)) is not None:
+        if (source := self._numbered_by(path)) is not None:
             return self.processed.get(source, 0)
         tables = self.snapshot.tables
         return min((*self.processed.values(), *(at.n for p, at in tables.items() if _counts(p))))
 
     def saved_n(self, savepoint: Savepoint, path: str) -> int:
         """As ``n``, at a savepoint."""
-        source = self._source_of(path)
-        tables = ((p, at) for p, at in savepoint.tables.items() if _counts(p))
-        saved = (at.n for p, at in tables if source in (None, self._source_of(p)))
+        source = self._numbered_by(path)
+        tables = [(p, at) for p, at in savepoint.tables.items() if _counts(p)]
+        saved = [at.n for p, at in tables if source in (None, self._numbered_by(p))]
+        saved += [at.inputs[source] for _, at in tables if source and source in at.inputs]
         return min(saved, default=0)
 
     def boundaries(self, path: str) -> tuple[int, ...]:
         """The batch ids of the source of a table at which a step of a stage ends."""
-        source = self._source_of(path)
+        source = self._numbered_by(path)
         found = (each for name, each in self.ends.items() if source in (None, name))
         return tuple(sorted({n for each in found for n in each}))
 
-    def _source_of(self, path: str) -> str | None:
+    def _numbered_by(self, path: str) -> str | None:
         graph = self.snapshot.graph
         has_source = path in graph and kind_of(path) != CONTROL
-        return graph.source_of(path).name if has_source else None
+        return graph.numbered_by(path).name if has_source else None
 
 
 def _counts(path: str) -> bool:
     """Whether a table has a commit for each batch of its source."""
-    return kind_of(path) == BRONZE or kind_of(path).is_dense
+    return kind_of(path).numbers_batches or kind_of(path).is_dense
 
 
 def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
@@ -93,14 +94,15 @@ def read_context(layout: Layout, pipeline: Pipeline) -> RetentionContext:
     for step in rebuild.steps(layout, pipeline.name) if rebuild else ():
         # The source of a table that is not declared any more may be any.
         is_declared = step.table in found.graph
-        for name in [found.graph.source_of(step.table).name] if is_declared else [*processed]:
-            processed[name] = min(processed.get(name, 0), step.n)
+        of = {step.table: step.processed(found.graph)} if is_declared else {}
+        for name, n in of.get(step.table, dict.fromkeys(processed, step.n)).items():
+            processed[name] = min(processed.get(name, 0), n)
     return RetentionContext(
         snapshot=found,
         savepoints=all_savepoints(layout),
         published=dict(_published(found, pipeline)),
         followed=_followed(found, pipeline),
-        ends={name: decisions.ends(name) for name in found.bronze},
+        ends={name: decisions.ends(name) for name in found.numbering},
         is_open=bool(waiting),
         processed=processed,
         rebuilt=partial(rebuild_files, layout, pipeline.name, control),

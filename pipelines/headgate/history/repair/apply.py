@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, CONTROL, RECORDS, kind_of, name_of
+from headgate.declaration.kinds import BRONZE, CONTROL, INPUTS, NUMBERING, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.failpoints import failpoint
@@ -87,20 +87,20 @@ def apply(layout: Layout, pipeline: Pipeline, plan: Plan, epoch: int, now: datet
         failpoint("repair.fenced")
     for path, version in plan.positions.items():
         _place(tables[path], version, now)
-    bronze = {node.name: tables.get(node.path) for node in graph_of(pipeline).of(BRONZE)}
-    position = position_of({name: table for name, table in bronze.items() if table is not None})
+    numbering = graph_of(pipeline).of(*NUMBERING)
+    position = position_of({n.name: tables[n.path] for n in numbering if n.path in tables})
     control.refresh()
     for source in plan.goes_back:
         reopen_done_loads(control, source, position, now)
     if plan.targets or plan.goes_back or plan.replayed:
         is_unknown = plan.above or DECISIONS in lost
         others = plan.goes_back | plan.replayed
-        again = [name for name in position if is_unknown or name in others]
-        _decide(control, plan, {name: tables[BRONZE.path(name)] for name in again}, position, now)
+        bronze = {name: tables.get(BRONZE.path(name)) for name in position}
+        again = {n: t for n, t in bronze.items() if t and (is_unknown or n in others)}
+        _decide(control, plan, again, position, now)
     for path in lost - {DECISIONS}:
         put_log_aside(layout.storage, path, aside)
-    built = (table for path, table in tables.items() if kind_of(path) in RECORDS)
-    Resets(control).carry_out(built, now)
+    Resets(control).carry_out(tables.values(), now)
 
 
 def _decide(
@@ -118,6 +118,8 @@ def _decide(
     # An unfinished reset of bronze is decided again as it was.
     asked = {name_of(path): intents[path] for path in targets if kind_of(path) == BRONZE}
     back_to = {name: intent.back_to.get(name) for name, intent in asked.items()}
+    # An input log begins again, so what was decided for its tables has no place any more.
+    back_to |= {name_of(path): None for path in targets if kind_of(path) == INPUTS}
     for name, table in again.items():
         if name not in asked:
             state = table.refresh()

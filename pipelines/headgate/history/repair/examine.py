@@ -45,7 +45,7 @@ from headgate.lake.tables.history import batches, lineage, with_footers
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
-from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.snapshot import inputs_of, tables_of
 from headgate.lake.tables.state import State
 
 _ALSO = "; a replay, drain or backfill since then has to be requested again"
@@ -230,8 +230,9 @@ class _Examination:
     def _reached(self, source: str) -> int:
         """The highest batch id of a source that a declared table has processed."""
         declared = self._at.keys() & self._pipeline.definitions.keys()
-        own = (path for path in declared if self._graph.source_of(path).name == source)
-        return max((self._at[path].n for path in own), default=0)
+        own = (path for path in declared if self._graph.numbered_by(path).name == source)
+        read = (inputs_of(self._at[path]).get(source, 0) for path in declared)
+        return max((*(self._at[path].n for path in own), *read), default=0)
 
     @cached_property
     def _goes_back(self) -> frozenset[str]:
@@ -339,7 +340,7 @@ class _Examination:
             elif path not in self._rebuilt:
                 yield f"{path}: goes back as an unfinished reset asks"
             else:
-                above = self._at.get(self._graph.source_of(path).path)
+                above = self._at.get(self._graph.numbered_by(path).path)
                 number = plural(above.n if above else 0, "batch")
                 yield f"{path}: rebuilt: {number} of bronze again at the next run"
         for path, position in plan.positions.items():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import BRONZE, GOLD, SILVER, kind_of
+from headgate.lake.tables.agreement import followed
 from headgate.lake.tables.decisions import DECISIONS
 from headgate.lake.tables.row_counts import covers
 from headgate.lake.tables.state import State
@@ -51,7 +52,7 @@ def _inconsistent(graph: Graph, at: Mapping[str, State]) -> Iterator[str]:
     for node in graph:
         if node.path in at and node.kind.is_built:
             held, decided = at[node.path], _state(at, DECISIONS).n
-            ahead = any(held.n > _state(at, path).n for path in node.upstream)
+            ahead = any(n > _state(at, path).n for path, n in followed(graph, node, held))
             if ahead or held.operation > decided:
                 yield node.path
             for key, side in node.sides.items():
@@ -65,8 +66,7 @@ def _gaps(
 ) -> Iterator[tuple[str, str]]:
     """Pairs of a table and a downstream table that cannot continue from its entries."""
     for node in graph.of(SILVER, GOLD):
-        n = _state(at, node.path).n
-        for above in node.upstream:
+        for above, n in followed(graph, node, _state(at, node.path)):
             if above in at and n < at[above].n and not can_feed(above, n):
                 yield above, node.path
 

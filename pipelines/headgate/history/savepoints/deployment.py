@@ -196,8 +196,9 @@ def _with_replays(
             continue
         before = meanings.get((plan.table, states[plan.table].definition))
         name = name_of(plan.table)
-        bronze = graph.source_of(plan.table)
-        asked, rereads = decisions.operations_of(bronze.name), bronze.path in reread
+        own = graph.numbered_by(plan.table)
+        asked = decisions.operations_of(own.name)
+        rereads = not reread.isdisjoint((own.path, *own.upstream))
         said = tuple(late_again(name, before, declared, asked, rereads=rereads, folded=folded))
         yield replace(plan, reasons=(*plan.reasons, *said), late_again=bool(said))
 

@@ -10,13 +10,13 @@ kill, the next driver continues it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from deltalake.exceptions import DeltaError
 
-from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, GOLD, KINDS, SILVER, kind_of, name_of
+from headgate.declaration.graph import Graph, graph_of
+from headgate.declaration.kinds import BRONZE, GOLD, INPUTS, KINDS, SILVER, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.history.savepoints.resets import (
@@ -34,6 +34,7 @@ from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.snapshot import inputs_of
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
@@ -42,10 +43,16 @@ FOLDER = f"{CONTROL}/rebuild"
 
 @dataclass(frozen=True)
 class RebuildStep:
-    """The batch id up to which the rebuild of a table is done."""
+    """The batch id up to which the rebuild of a table is done, and that of each of its sources if
+    it reads several."""
 
     table: str
     n: int
+    inputs: Mapping[str, int] = field(default_factory=dict)
+
+    def processed(self, graph: Graph) -> dict[str, int]:
+        """As ``snapshot.processed``."""
+        return {graph.numbered_by(self.table).name: self.n, **self.inputs}
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,8 @@ class Rebuild:
         for path in reversed(self.in_order()):
             if kind_of(path) in (BRONZE, SILVER, GOLD):
                 table = self.table(layout, pipeline, path)
-                yield RebuildStep(path, table.refresh().n if table.exists else 0)
+                state = table.refresh() if table.exists else State.empty(path)
+                yield RebuildStep(path, state.n, inputs_of(state))
 
     def in_order(self) -> tuple[str, ...]:
         """The paths, each table before its upstream tables."""
@@ -145,7 +153,7 @@ def publish_rebuild(
     for table in left:
         table.fence(control.table.epoch)
     # The batch ids of a rebuilt bronze begin again.
-    back_to = {name_of(path): None for path in asked if kind_of(path) == BRONZE}
+    back_to = {name_of(path): None for path in asked if kind_of(path).numbers_batches}
     decisions = control.refresh()
     void = void_after_loss(decisions, back_to)
     tables = asked | kept
@@ -165,7 +173,7 @@ def rebuild_targets(
     tables first, so that none is ahead of its upstream, whatever other jobs do meanwhile.
     """
     graph = graph_of(pipeline)
-    source = {path: graph.source_of(path).name for path in rebuild.tables}
+    source = {path: graph.numbered_by(path).name for path in rebuild.tables}
     tables = [rebuild.table(layout, pipeline.name, path) for path in rebuild.in_order()]
     seen = {table.name: (table.version, table.state) for table in tables}
     reached: dict[str, int] = {}
@@ -185,7 +193,11 @@ def rebuild_targets(
         log = f"{rebuild.folder}/{table.name}"
         found[table.name] = ResetTarget(commit.version, state.files, rebuilt=log)
         taken[table.name] = state
-    reread = {source[path] for path in taken if kind_of(path) == BRONZE}
+    reread = {source[path] for path in taken if kind_of(path).numbers_batches}
+    # The current tables stop at the batches that the rebuild has read.
+    for state in (state for path, state in taken.items() if kind_of(path) == INPUTS):
+        if any(n != reached.get(name, n) for name, n in inputs_of(state).items() if name in reread):
+            return None
     is_level = all(
         _reaches(path, state, _current(layout, pipeline.name, path), source[path] in reread)
         for path, state in taken.items()

@@ -22,7 +22,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from headgate.commands import SEE_DAMAGE
 from headgate.declaration.contracts.operation import operation_named
-from headgate.declaration.kinds import BRONZE, GOLD, KINDS, LATE, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, GOLD, INPUTS, KINDS, LATE, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.lake.storage.documents import decoded, encoded
@@ -383,7 +383,8 @@ def undeclared_targets(undeclared: Iterable[str], reset: Collection[str]) -> dic
     definitions, so that they are rebuilt if they are declared again. All are paths."""
     kinds = {kind_of(path) for path in reset}
     if BRONZE in kinds:
-        return {path: ResetTarget(keep=True) for path in undeclared}
+        # An input log has no rows to keep.
+        return {path: ResetTarget(keep=kind_of(path) != INPUTS) for path in undeclared}
     if SILVER not in kinds:
         return {}
     below = (path for path in undeclared if kind_of(path) in (GOLD, LATE))

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE
+from headgate.declaration.kinds import BRONZE, INPUTS, NUMBERING, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.history.savepoints.errors import SavepointError
@@ -67,22 +67,27 @@ def restore_savepoint(
     for table in tables.values():
         table.fence(epoch)
         failpoint("restore.fenced")
+    graph = graph_of(pipeline)
+    numbering = {n.path: n.name for n in graph.of(*NUMBERING) if n.path in tables}
     control = ControlTable(tables[DECISIONS])
     decisions = control.refresh()
     targets, back_to = savepoint.targets(), dict[str, BatchIdentity | None]()
     if reread:
         # Bronze of a source that is no longer declared stays: nobody reads the source again.
-        for name in savepoint.bronze.keys() & bronze.keys():
-            saved = savepoint.bronze[name]
-            targets[BRONZE.path(name)], back_to[name] = saved.target, saved.batch
-        require_left_of_lineage(savepoint, decisions, savepoint.bronze.keys() - back_to.keys())
+        for path, name in numbering.items():
+            if path in savepoint.tables:
+                saved = savepoint.tables[path]
+                targets[path], back_to[name] = saved.target, saved.batch
+            elif kind_of(path) == INPUTS:
+                targets[path], back_to[name] = ResetTarget(), None
+        require_left_of_lineage(savepoint, decisions, savepoint.numbering.keys() - back_to.keys())
     else:
         require_of_lineage(savepoint, decisions)
     # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
-    younger = (path for path in tables if is_built(path) and path not in targets)
+    younger = (p for p in tables if is_built(p) and p not in targets and p not in numbering)
     targets |= {path: ResetTarget(keep=path not in declared) for path in younger}
-    position = position_of({name: table for name, table in bronze.items() if table is not None})
+    position = position_of({name: tables[path] for path, name in numbering.items()})
     # Reset all tables, even if the same restore was interrupted: tables that it had reset may have
     # processed batches since.
     intent = decide_reset(
@@ -92,7 +97,7 @@ def restore_savepoint(
         now,
         why=f"restore of savepoint {savepoint.id}" + (", bronze too" if reread else ""),
         void=void_after_restore(
-            decisions, savepoint.decision, {**position, **savepoint.bronze}, back_to
+            decisions, savepoint.decision, {**position, **savepoint.numbering}, back_to
         ),
         savepoint=savepoint.id,
         decision=savepoint.decision,

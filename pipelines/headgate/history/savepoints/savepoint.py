@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -17,12 +17,13 @@ from headgate.lake.tables.decisions import Decisions
 from headgate.lake.tables.engine import engine
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.payloads.bronze import BronzePayload
-from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition
+from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition, inputs_of
 
 
 @dataclass(frozen=True)
 class SavedTable:
-    """A table's version, its position, and the digest of its live files."""
+    """A table's version, its position, and the digest of its live files. ``inputs`` are the batch
+    ids of its sources if it has those of an input log."""
 
     version: int
     n: int
@@ -31,6 +32,7 @@ class SavedTable:
     definition: str
     rows: int
     bytes: int
+    inputs: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
     def of(at: TablePosition) -> SavedTable:
@@ -44,6 +46,7 @@ class SavedTable:
             definition=at.state.definition,
             rows=sum(f.rows for f in files),
             bytes=sum(f.size for f in files),
+            inputs=dict(inputs_of(at.state)),
         )
 
     @property
@@ -136,19 +139,26 @@ class Savepoint:
         return {name_of(p): t for p, t in self.tables.items() if kind_of(p) == BRONZE}
 
     @property
+    def numbering(self) -> dict[str, SavedTable]:
+        """The bronze tables, by source, and the input logs."""
+        return {name_of(p): t for p, t in self.tables.items() if kind_of(p).numbers_batches}
+
+    @property
     def _data(self) -> dict[str, SavedTable]:
         return {p: t for p, t in self.tables.items() if kind_of(p) in RECORDS}
 
     def targets(self) -> dict[str, ResetTarget]:
-        """The reset targets of a restore that leaves bronze: all tables that are built from it."""
-        return {p: t.target for p, t in self.tables.items() if kind_of(p).is_built}
+        """The reset targets of a restore that leaves bronze: all tables that are built from it. An
+        input log stays, too, because later decisions have a place in it."""
+        found = ((path, kind_of(path)) for path in self.tables)
+        return {p: self.tables[p].target for p, k in found if k.is_built and not k.numbers_batches}
 
     def is_of_lineage(self, decisions: Decisions, sources: Collection[str] | None = None) -> bool:
         """Whether bronze of some sources (None: of all) still has every batch that the tables of
         the savepoint had processed."""
         return all(
             is_of_lineage(decisions, source, saved.batch)
-            for source, saved in self.bronze.items()
+            for source, saved in self.numbering.items()
             if sources is None or source in sources
         )
 

@@ -114,7 +114,7 @@ class About:
     def _built(self, source: str, *kinds: Kind) -> Iterator[Node]:
         """The tables and publications of these kinds that are built from a source."""
         graph = graph_of(self.declared)
-        return (each for each in graph.of(*kinds) if graph.source_of(each.path).name == source)
+        return (each for each in graph.of(*kinds) if graph.sources_of(each.path)[0] == source)
 
     def _rows(self, node: Node, hour: Range) -> int | None:
         """The rows of gold whose results begin in the hour; None for another table, one without

@@ -22,10 +22,11 @@ Range = tuple[datetime, datetime]
 
 
 def final_hour(layout: Layout, declared: Pipeline, source: str) -> datetime | None:
-    """The end of the last hour that is final in all gold tables of a source; None if none is.
+    """The end of the last hour that is final in all gold tables of a source; None if none is. One
+    that reads several sources counts for the first of them.
     Raises HeadgateError if a table is damaged."""
     graph = graph_of(declared)
-    gold = [node for node in graph.of(GOLD) if graph.source_of(node.path).name == source]
+    gold = [node for node in graph.of(GOLD) if graph.sources_of(node.path)[0] == source]
     ends = [final_up_to(layout, declared, node.name) for node in gold]
     found = [end for end in ends if end is not None]
     return HOUR.whole(min(found)) if found and len(found) == len(ends) else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from headgate import exit_codes
 from headgate.commands import pipeline_command
 from headgate.declaration.graph import Node, graph_of
-from headgate.declaration.kinds import BRONZE, RECORDS
+from headgate.declaration.kinds import BRONZE, NUMBERING, RECORDS
 from headgate.declaration.model import Pipeline
 from headgate.errors import HeadgateError
 from headgate.lake.storage.layout import Layout
@@ -33,7 +33,8 @@ class BatchVersions:
 def versions_at(
     layout: Layout, pipeline: Pipeline, wanted: Mapping[str, int] | None = None
 ) -> BatchVersions:
-    """The versions at the batch ids ``wanted``, by source. A source without one has the last batch
+    """The versions at the batch ids ``wanted``, by source; tables that read several sources have
+    those of their input log, by its name. A source without one has the last batch
     that all its tables have processed, and with which a step of each has ended.
 
     A gold table that is held has not processed the batch with which it breaks rules. Raises
@@ -42,8 +43,8 @@ def versions_at(
     """
     graph, tables = graph_of(pipeline), [*_tables(layout, pipeline)]
     numbers, versions = dict[str, int](), dict[str, int]()
-    for source in pipeline.sources:
-        own = [(n, table) for n, table in tables if graph.source_of(n.path).name == source]
+    for source in (node.name for node in graph.of(*NUMBERING)):
+        own = [(n, table) for n, table in tables if graph.numbered_by(n.path).name == source]
         at = numbers[source] = _batch(pipeline, source, own, (wanted or {}).get(source))
         versions |= {node.path: commit_at(table, at, table.version).version for node, table in own}
     return BatchVersions(numbers, versions)

@@ -50,7 +50,7 @@ def _of_source(layout: Layout, declared: Pipeline, source: str, most: int) -> It
     graph = graph_of(declared)
 
     def built(kind: Kind) -> list[Node]:
-        return [node for node in graph.of(kind) if graph.source_of(node.path).name == source]
+        return [node for node in graph.of(kind) if graph.numbered_by(node.path).name == source]
 
     tables = [
         Table(layout.storage, node.path, pipeline=declared.name)

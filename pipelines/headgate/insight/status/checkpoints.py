@@ -120,7 +120,7 @@ def checkpoint_history(bronze: TablePosition, most: int) -> tuple[Checkpoint, ..
 def _replay(at: ConsistentSnapshot) -> list[ToProcess]:
     """A table at batch id n continues with batch n + 1."""
     found, lowest = [], at.n
-    for source, bronze in at.bronze.items():
+    for source, bronze in at.numbering.items():
         rows: dict[int, int] = {}
         for commit in lineage(bronze.table, bronze.version):
             if commit.state.n <= lowest[source]:
@@ -130,20 +130,20 @@ def _replay(at: ConsistentSnapshot) -> list[ToProcess]:
         found += [
             ToProcess(path, bronze.n - table.n, sum(r for n, r in rows.items() if n > table.n))
             for path, table in at.dense.items()
-            if at.graph.source_of(path).name == source and table.n < bronze.n
+            if at.graph.numbered_by(path).name == source and table.n < bronze.n
         ]
     return found
 
 
 def _open_operations(at: ConsistentSnapshot, graph: Graph) -> Iterator[OpenOperation]:
-    for source in at.bronze:
+    for source in at.numbering:
         for each in at.decisions.operations_of(source):
             kind = operation_named(each.name)
             waiting = tuple(
                 path
                 for path in kind.touches(graph, each.document)
                 if path in at.tables
-                and graph.source_of(path).name == source
+                and graph.numbered_by(path).name == source
                 and at.tables[path].state.operation < each.number
             )
             if waiting:

@@ -94,7 +94,7 @@ def freshness(layout: Layout, declared: Pipeline) -> Freshness:
 
 def _lacks_since(layout: Layout, declared: Pipeline, gold: str) -> datetime | None:
     n = _state(layout, path := GOLD.path(gold)).n
-    bronze = layout.storage.at(graph_of(declared).source_of(path).path)
+    bronze = layout.storage.at(graph_of(declared).numbered_by(path).path)
     if (newest := newest_commit(bronze)) is None or newest.state.n <= n:
         return None
     history = LogHistory(bronze, list_log(bronze).oldest)

@@ -82,7 +82,7 @@ def reasons(hold: Hold, table: GoldTable) -> Iterator[tuple[RuleResult, str | No
 
 def operation_of(layout: Layout, declared: Pipeline, hold: Hold) -> Operation | None:
     """The replay, backfill or drain that holds a table; None if it is not in force any more."""
-    source = graph_of(declared).source_of(GOLD.path(hold.table)).name
+    source = graph_of(declared).numbered_by(GOLD.path(hold.table)).name
     known = ControlTable.of(layout.storage, declared.name).refresh().operations_of(source)
     return next((each for each in known if each.number == hold.operation), None)
 

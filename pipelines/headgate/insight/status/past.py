@@ -85,6 +85,6 @@ def past(layout: Layout, declared: Pipeline, decisions: Decisions) -> PastReport
 
 def _replay(graph: Graph, decision: Decision) -> ReplayReport:
     said = decision.document
-    source = graph.source_of(GOLD.path(said["table"])).name
+    source = graph.numbered_by(GOLD.path(said["table"])).name
     n = decision.position[source].n
     return ReplayReport(decision.number, n, said["table"], str(said.get("by", "")))

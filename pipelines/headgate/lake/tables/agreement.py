@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from headgate.commands import SEE_DAMAGE
-from headgate.declaration.graph import Node, graph_of
-from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, SILVER
+from headgate.declaration.graph import Graph, Node, graph_of
+from headgate.declaration.kinds import BRONZE, FILES, GOLD, INPUTS, PUBLICATION, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import DECISIONS
@@ -20,7 +20,7 @@ from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.row_counts import covers
-from headgate.lake.tables.snapshot import tables_of
+from headgate.lake.tables.snapshot import inputs_of, tables_of
 from headgate.lake.tables.state import State
 
 
@@ -84,13 +84,15 @@ def disagreements(
         if last < read:
             what = f"it ends at file {last:,}, and {read:,} have been read"
             yield Disagreement(log.path, what)
+    for log in graph.of(INPUTS):
+        if {log.path, *log.upstream}.isdisjoint(awaiting):
+            yield from _ahead(graph, states, log)
     for bronze in (node.path for node in graph.of(BRONZE) if node.path not in awaiting):
         yield from _undecided(states, bronze, "ingested a replay of refused records")
     for node in graph.of(SILVER, GOLD):
         if not {node.path, *node.upstream}.isdisjoint(awaiting):
             continue
-        for above in node.upstream:
-            yield from _ahead(states, node.path, above)
+        yield from _ahead(graph, states, node)
         for key, side in node.sides.items():
             if side not in awaiting:
                 yield from _uncounted(states, node.path, side, key)
@@ -117,10 +119,21 @@ def _state(states: States, path: str) -> State:
     return states[path][1] if path in states else State.empty(path)
 
 
-def _ahead(states: States, below: str, above: str) -> Iterator[Disagreement]:
-    n, upto = _state(states, below).n, _state(states, above).n
-    if n > upto:
-        yield Disagreement(above, f"it ends at batch {upto:,}, and {below} has processed {n:,}")
+def followed(graph: Graph, node: Node, held: State) -> Iterator[tuple[str, int]]:
+    """Each upstream table of a table, and up to which of its batches the table has processed it in
+    a state."""
+    inputs = inputs_of(held)
+    has_log = node.kind == INPUTS or any(kind_of(path) == INPUTS for path in node.upstream)
+    for path in node.upstream:
+        of_source = has_log and kind_of(path) != INPUTS
+        yield path, inputs.get(graph.numbered_by(path).name, 0) if of_source else held.n
+
+
+def _ahead(graph: Graph, states: States, node: Node) -> Iterator[Disagreement]:
+    for above, n in followed(graph, node, _state(states, node.path)):
+        if n > (upto := _state(states, above).n):
+            what = f"it ends at batch {upto:,}, and {node.path} has processed {n:,}"
+            yield Disagreement(above, what)
 
 
 def _undecided(states: States, path: str, done: str) -> Iterator[Disagreement]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
@@ -30,6 +30,7 @@ from headgate.lake.tables.history import with_footers
 from headgate.lake.tables.live_files import live_files
 from headgate.lake.tables.log import read_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.inputs import InputsPayload
 from headgate.lake.tables.state import NO_WATERMARKS, SourceWatermarks, State
 from headgate.lake.tables.table import Table
 from headgate.lake.tables.table_schema import TableSchema
@@ -61,30 +62,35 @@ SCHEMA = pa.schema(
 @dataclass(frozen=True)
 class SourcePosition:
     """The batch id of a source's bronze table, and its watermark and arrival watermark there
-    (microseconds since 1970 UTC; None if there was none). They are repeated here because a log does
-    not keep the commit of the batch for ever."""
+    (microseconds since 1970 UTC; None if there was none). Those of an input log are the same, with
+    the batch ids of its sources (``inputs``). They are repeated here because a log does not keep
+    the commit of the batch for ever."""
 
     n: int
     watermark: int | None = None
     arrival_watermark: int | None = None
+    inputs: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def watermarks(self) -> SourceWatermarks:
-        return SourceWatermarks(self.watermark, self.arrival_watermark)
+        return SourceWatermarks(self.watermark, self.arrival_watermark, self.inputs)
 
     @staticmethod
-    def of(bronze: State) -> SourcePosition:
-        payload = BronzePayload.of(bronze)
-        return SourcePosition(bronze.n, payload.watermark, payload.arrival_watermark)
+    def of(state: State) -> SourcePosition:
+        payload = state.payload
+        assert isinstance(payload, BronzePayload | InputsPayload)
+        marks = payload.watermarks
+        return SourcePosition(state.n, marks.event, marks.arrival, marks.inputs)
 
 
 Position = Mapping[str, SourcePosition]
-"""The position of each source, by its name."""
+"""The position of each source and of each input log, by its name."""
 
 
-def position_of(bronze: Mapping[str, Table]) -> Position:
-    """The position now. ``bronze`` has the bronze table of each source, by its name."""
-    return {source: SourcePosition.of(table.refresh()) for source, table in bronze.items()}
+def position_of(numbering: Mapping[str, Table]) -> Position:
+    """The position now. ``numbering`` has the bronze table of each source, by its name, and the
+    input logs."""
+    return {name: SourcePosition.of(table.refresh()) for name, table in numbering.items()}
 
 
 @dataclass(frozen=True)

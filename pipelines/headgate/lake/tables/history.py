@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
-from itertools import chain
 from typing import Protocol, TypeVar
 
 from deltalake import DeltaTable
@@ -242,40 +241,6 @@ def steps_between(
     for stop in stops:
         yield from batch_steps(upstream, after, stop, watermarks, most_rows)
         after = max(after, stop)
-
-
-@dataclass(frozen=True)
-class InputStep:
-    """The next batches of several upstream tables, up to one batch id: the state of the first table
-    after them, and the files of each."""
-
-    state: State
-    files: tuple[tuple[DataFile, ...], ...]
-
-    @property
-    def n(self) -> int:
-        return self.state.n
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows for each in self.files for file in each)
-
-
-def common_steps(
-    upstream: Sequence[Table], after: int, upto: int, watermarks: Watermarks = NOT_KNOWN
-) -> Iterator[InputStep]:
-    """As ``batch_steps``, of several tables of one source. A step ends where the commits of all of
-    them end."""
-    found = [batches(each, after, upto, watermarks) for each in upstream]
-    ends = set.intersection(*({commit.state.n for commit in each} for each in found))
-    parts, begin = [], after
-    for end in sorted(ends):
-        within = [[c for c in each if begin < c.state.n <= end] for each in found]
-        parts.append(InputStep(within[0][-1].state, tuple(map(files_after, within))))
-        begin = end
-    for group in grouped(parts, ROWS_PER_STEP):
-        files = zip(*(each.files for each in group), strict=True)
-        yield InputStep(group[-1].state, tuple(tuple(chain(*each)) for each in files))
 
 
 class _HasRows(Protocol):

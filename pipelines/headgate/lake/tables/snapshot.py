@@ -1,6 +1,7 @@
 """A consistent snapshot of the positions of a pipeline's tables, now and as of a batch id.
 
-Each source has batch ids of its own. A silver or gold table has those of its source.
+Each source has batch ids of its own. A silver or gold table has those of its source, or those of
+the input log of its sources.
 
 A running driver updates upstream tables first, and side tables before the table that counts their
 rows. The snapshot reads them in the opposite order, so no table is ahead of its upstream. The
@@ -23,8 +24,10 @@ from headgate.declaration.kinds import (
     BRONZE,
     FILES,
     GOLD,
+    INPUTS,
     KINDS,
     LATE,
+    NUMBERING,
     QUARANTINE,
     REJECTED,
     SILVER,
@@ -36,6 +39,8 @@ from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import DECISIONS, NO_DECISIONS, ControlTable, Decisions
 from headgate.lake.tables.errors import LogGapError, NoTablesError
 from headgate.lake.tables.history import commit_at, lineage
+from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.payloads.inputs import InputsPayload
 from headgate.lake.tables.replay import RecordPosition, corrected_record, positions_table
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
@@ -94,13 +99,19 @@ class ConsistentSnapshot:
         return {name: position for name, position in found.items() if position is not None}
 
     @property
+    def numbering(self) -> dict[str, TablePosition]:
+        """The bronze tables of the declared sources, by source, and the input logs."""
+        found = {node.name: self.tables.get(node.path) for node in self.graph.of(*NUMBERING)}
+        return {name: position for name, position in found.items() if position is not None}
+
+    @property
     def n(self) -> dict[str, int]:
         """The batch id, by source, up to which every silver and gold table of the source has
-        processed its bronze table."""
-        found = {name: position.n for name, position in self.bronze.items()}
+        processed its bronze table; and those of the input logs."""
+        found = {name: position.n for name, position in self.numbering.items()}
         for path, position in self.dense.items():
-            source = self.graph.source_of(path).name
-            found[source] = min(found.get(source, 0), position.n)
+            for name, n in processed(self.graph, path, position.state).items():
+                found[name] = min(found.get(name, 0), n)
         return found
 
     @property
@@ -111,6 +122,24 @@ class ConsistentSnapshot:
             for path, position in self.tables.items()
             if kind_of(path).is_dense and path in self.graph
         }
+
+
+def processed(graph: Graph, path: str, state: State) -> dict[str, int]:
+    """The batch ids that a silver or gold table has processed in a state: that of its source, or
+    those of its input log and of each of its sources. A rollup reads no source."""
+    own = graph.numbered_by(path)
+    reads_log = any(kind_of(above) == SILVER for above in graph[path].upstream)
+    if own.kind != INPUTS or not reads_log:
+        return {own.name: state.n}
+    inputs = inputs_of(state)
+    return {own.name: state.n, **{s: inputs.get(s, 0) for s in graph.sources_of(path)}}
+
+
+def inputs_of(state: State) -> Mapping[str, int]:
+    """The batch ids of the sources up to which a gold table has read, or an input log goes; empty
+    for another table."""
+    payload = state.payload
+    return payload.inputs if isinstance(payload, GoldPayload | InputsPayload) else {}
 
 
 def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:

@@ -29,10 +29,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 @dataclass(frozen=True)
 class SourceWatermarks:
     """The watermarks of a source at a batch: that of event times, and that of arrivals. Both are
-    microseconds since 1970 UTC, or None if they are not known."""
+    microseconds since 1970 UTC, or None if they are not known. ``inputs`` are the batch ids of the
+    sources if the batch id is that of an input log."""
 
     event: int | None = None
     arrival: int | None = None
+    inputs: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, time: TimeKind) -> int | None:
         return self.arrival if time == "arrival" else self.event

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from headgate.declaration.load import load
-from headgate.lake.tables import history
+from headgate.lake.tables import input_steps
 from headgate.lake.tables.errors import LogGapError
-from headgate.lake.tables.history import common_steps
+from headgate.lake.tables.input_steps import InputTables
 from tests.unit.insight.ledger.conftest import DECLARATION, SCHEMAS, Lake, silver
 
 GOOD, OTHER = "silver/good", "silver/other"
@@ -19,10 +19,17 @@ SCHEMAS_OF_BOTH = {GOOD: SCHEMAS[GOOD], OTHER: SCHEMAS[GOOD]}
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """Steps are not grouped."""
-    monkeypatch.setattr(history, "ROWS_PER_STEP", 0)
+    monkeypatch.setattr(input_steps, "ROWS_PER_STEP", 0)
     file = tmp_path / "tiny.yml"
     file.write_text(DECLARATION.replace("gold:", "  other: {from: events}\ngold:"))
     return Lake(tmp_path / "lake", load(file), SCHEMAS_OF_BOTH)
+
+
+def of_one_source(lake: Lake) -> InputTables:
+    tables = {path: lake.table(path) for path in (GOOD, OTHER)}
+    for table in tables.values():
+        table.refresh()
+    return InputTables(tables, ["events", "events"], None)
 
 
 def commit(lake: Lake, path: str, *ends: int) -> None:
@@ -33,10 +40,7 @@ def commit(lake: Lake, path: str, *ends: int) -> None:
 
 def steps(lake: Lake, after: int, upto: int) -> list[tuple[int, int, tuple[int, ...]]]:
     """The batch id after each step, its rows, and how many files it has of each table."""
-    tables = [lake.table(path) for path in (GOOD, OTHER)]
-    for table in tables:
-        table.refresh()
-    found = common_steps(tables, after, upto)
+    found = of_one_source(lake).steps(after, {}, upto)
     return [(each.n, each.rows, tuple(len(files) for files in each.files)) for each in found]
 
 
@@ -50,7 +54,7 @@ def test_a_step_ends_where_all_tables_end(lake: Lake) -> None:
 
 
 def test_small_steps_are_grouped(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "ROWS_PER_STEP", 12)
+    monkeypatch.setattr(input_steps, "ROWS_PER_STEP", 12)
     commit(lake, GOOD, 1, 2, 3, 4)
     commit(lake, OTHER, 1, 2, 3, 4)
     assert steps(lake, 0, 4) == [(3, 12, (3, 3)), (4, 4, (1, 1))]
@@ -59,7 +63,7 @@ def test_small_steps_are_grouped(lake: Lake, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_step_has_the_files_of_each_table_in_its_place(lake: Lake) -> None:
     commit(lake, GOOD, 1)
     commit(lake, OTHER, 1)
-    (step,) = common_steps([lake.table(GOOD), lake.table(OTHER)], 0, 1)
+    (step,) = of_one_source(lake).steps(0, {}, 1)
     paths = [[file.path for file in files] for files in step.files]
     assert [lake.table(GOOD).storage.exists(path) for path in paths[0]] == [True]
     assert [lake.table(GOOD).storage.exists(path) for path in paths[1]] == [False]

@@ -61,7 +61,7 @@ class AppendReplay:
         if not (count := rows.where(is_meant).count()):
             return Change(state)
         # What is marked must be included, from silver as of the batch of gold.
-        self._inputs.files_at(self._gold.refresh().n, [EVERYTHING])
+        self._inputs.files_at(self._gold.refresh(), [EVERYTHING])
         late, number = self._inputs.late, state.operation
         return marked_late_rows(late, state, files, rows, is_meant, number, count)
 
@@ -105,10 +105,7 @@ class AppendReplay:
 
     def _computed(self, state: State, spans: Sequence[Span]) -> DataFrame:
         """The rows that the definition gives for some spans."""
-        parts = (
-            self._results.decided(state.n, state.operation, span, None, time_of(state.at))
-            for span in spans
-        )
+        parts = (self._results.decided(state, span, None, time_of(state.at)) for span in spans)
         return reduce(DataFrame.unionByName, parts)
 
 

@@ -1,8 +1,9 @@
 """What an append operator reads: the rows of its inputs that are included, and those that are late.
 
 A row is late if its watermark at arrival is past its event time by more than the allowed lateness,
-or if a drain had made results final beyond its event time before its batch. Late rows wait in the
-late table. All other rows, and those that a replay has taken, are included.
+or if results beyond its event time were final before its step: because of a drain, or because its
+source was idle. Late rows wait in the late table. All other rows, and those that a replay has
+taken, are included.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ from headgate.lake.tables.damage import sound_batches
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import TableRows, arrow_schema, micros, row_type, struct_type
 from headgate.lake.tables.history import files_at
+from headgate.lake.tables.input_steps import InputTables
 from headgate.lake.tables.live_files import overlapping_files
+from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.spans import Span
+from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
 EVENT_TIME = "_event_time"
@@ -41,21 +45,23 @@ Files = Mapping[str, Sequence[DataFile]]
 
 
 class InputRows:
-    """The rows of the inputs of a gold table. ``silver`` has a reader of each input, by its name,
+    """The rows of the inputs of a gold table. ``read`` has a reader of each input, by its name,
     ``late`` is the late table."""
 
     def __init__(
-        self, spark: SparkSession, declared: GoldTable, silver: Mapping[str, Table], late: Table
+        self, spark: SparkSession, declared: GoldTable, read: InputTables, late: Table
     ) -> None:
         self.spark, self.declared, self.late = spark, declared, late
-        self._silver, self._slack = silver, micros(declared.allowed_lateness)
-        self._rows = {name: TableRows(spark, table) for name, table in silver.items()}
+        self._read, self._silver = read, read.tables
+        self._slack = micros(declared.allowed_lateness)
+        self._rows = {name: TableRows(spark, table) for name, table in self._silver.items()}
 
-    def files_at(self, n: int, spans: Sequence[Span]) -> Files:
-        """The files that may have rows with event times in some spans, of the batches up to ``n``.
-        Raises LogGapError if another tool has rewritten silver."""
+    def files_at(self, gold: State, spans: Sequence[Span]) -> Files:
+        """The files that may have rows with event times in some spans, of the batches that the gold
+        table has processed in a state. Raises LogGapError if another tool has rewritten silver."""
+        ids = self._read.batch_ids(gold.n, GoldPayload.of(gold).inputs)
         return {
-            name: files_at(table, n, lambda at: overlapping_files(at, EVENT_TIME, spans))
+            name: files_at(table, ids[name], lambda at: overlapping_files(at, EVENT_TIME, spans))
             for name, table in self._silver.items()
         }
 
@@ -84,36 +90,44 @@ class InputRows:
         self.late.refresh()
         return overlapping_files(self.late.handle, EVENT_TIME, spans)
 
-    def late_rows(self, files: Files, closed_through: int | None) -> pa.Table:
-        """The late ones among the rows of some files, as rows of the late table. Reads their times
-        alone, unless a row is late. Raises DamagedFileError."""
+    def late_rows(self, files: Files, before: GoldPayload) -> pa.Table:
+        """The late ones among the rows of the files of a step, as rows of the late table.
+        ``before`` is the payload of gold before the step. Reads their times alone, unless a row is
+        late. Raises DamagedFileError."""
         schema = arrow_schema(row_type(self.late))
+        output = before.final_through(self._slack)
         parts = [
-            self._late_of(name, file, closed_through).cast(schema)
+            self._late_of(name, file, output, before.watermark).cast(schema)
             for name, each in files.items()
             for file in each
-            if self._may_be_late(name, file, closed_through)
+            if self._may_be_late(name, file, output)
         ]
         return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
 
-    def _may_be_late(self, name: str, file: DataFile, closed_through: int | None) -> bool:
+    def _may_be_late(self, name: str, file: DataFile, output: int | None) -> bool:
         storage = self._silver[name].storage
         return any(
-            pc.any(_is_late(batch, self._slack, closed_through)).as_py()
+            pc.any(_is_late(batch, self._slack, output)).as_py()
             for batch in sound_batches(storage, file, [EVENT_TIME, "_clock"])
         )
 
-    def _late_of(self, name: str, file: DataFile, closed_through: int | None) -> pa.Table:
+    def _late_of(
+        self, name: str, file: DataFile, output: int | None, watermark: int | None
+    ) -> pa.Table:
         silver = self._silver[name]
         schema = arrow_schema(row_type(silver))
         found = [
-            pa.Table.from_batches([batch]).filter(_is_late(batch, self._slack, closed_through))
+            pa.Table.from_batches([batch]).filter(_is_late(batch, self._slack, output))
             for batch in sound_batches(silver.storage, file, schema.names)
         ]
         rows = pa.concat_tables(
             [schema.empty_table(), *(each.select(schema.names).cast(schema) for each in found)]
         )
-        behind = pc.subtract(rows["_clock"], rows[EVENT_TIME]).cast(pa.int64())
+        clock = rows["_clock"].cast(pa.int64())
+        if watermark is not None:
+            # That of gold is ahead of the one of a source that was idle.
+            clock = pc.max_element_wise(clock, watermark)
+        behind = pc.subtract(clock, rows[EVENT_TIME].cast(pa.int64()))
         is_behind = pc.fill_null(pc.greater(behind, self._slack), False)
         own = [each for each in schema.names if each not in SILVER_COLUMNS]
         struct = pa.StructArray.from_arrays(
@@ -144,7 +158,8 @@ def late_type(table: GoldTable, silver: Mapping[str, StructType]) -> StructType:
     return StructType([*common.fields, *rows])
 
 
-def _is_late(batch: pa.RecordBatch, slack: int, closed_through: int | None) -> pa.Array:
+def _is_late(batch: pa.RecordBatch, slack: int, output: int | None) -> pa.Array:
+    """``output`` is the time up to which results were final before the step."""
     time, clock = (batch.column(name).cast(pa.int64()) for name in (EVENT_TIME, "_clock"))
     late = pc.fill_null(pc.greater(clock, pc.add(time, slack)), False)
-    return late if closed_through is None else pc.or_(late, pc.less(time, closed_through))
+    return late if output is None else pc.or_(late, pc.less(time, output))

@@ -24,6 +24,7 @@ from headgate.flow.gold.append.operator import ID, TIME, AppendOperator
 from headgate.flow.gold.schema import gold_type
 from headgate.lake.tables.frames import Projection
 from headgate.lake.tables.spans import EVERYTHING, Span
+from headgate.lake.tables.state import State
 
 MOST_SENT = 1_000_000
 """Up to this many waiting rows are sent to every task. More are shuffled, with all other rows."""
@@ -55,15 +56,13 @@ class AppendResults:
         names = gold_type(declared).fieldNames()
         self._columns = Projection(*(computed[name].alias(name) for name in names))
 
-    def decided(
-        self, n: int, operation: int, span: Span, late: pa.Table | None, now: datetime
-    ) -> DataFrame:
-        """The rows of ``gold_type`` that are decided within a span, from silver as of batch ``n``
-        and the late table as of an operation. ``late`` are late rows that the late table does not
-        have yet."""
+    def decided(self, gold: State, span: Span, late: pa.Table | None, now: datetime) -> DataFrame:
+        """The rows of ``gold_type`` that are decided within a span, from silver and the late table
+        as they are for a state of the gold table. ``late`` are late rows that the late table does
+        not have yet."""
         read = self._read(span)
-        waiting = self._waiting(read, operation, late)
-        return self.of(self._inputs.files_at(n, [read]), waiting, span, now)
+        waiting = self._waiting(read, gold.operation, late)
+        return self.of(self._inputs.files_at(gold, [read]), waiting, span, now)
 
     def _read(self, span: Span) -> Span:
         """The event times of the rows that decide what the results within a span are."""

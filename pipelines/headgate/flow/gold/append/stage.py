@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.operator import key_of, late_identity
-from headgate.declaration.kinds import GOLD, LATE, SILVER
+from headgate.declaration.kinds import GOLD, LATE, SILVER, input_log_of
 from headgate.declaration.model import GoldTable
 from headgate.declaration.names import RESULT_TIME
 from headgate.flow.gold.append.corrections import AppendReplay
@@ -31,9 +31,9 @@ from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.arrow import stage_arrow
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import TableRows, arrow_schema, micros
-from headgate.lake.tables.history import InputStep, Watermarks, common_steps
+from headgate.lake.tables.history import Watermarks
+from headgate.lake.tables.input_steps import InputStep, InputTables
 from headgate.lake.tables.payloads.gold import GoldPayload
-from headgate.lake.tables.payloads.silver import SilverPayload
 from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.spans import EVERYTHING, Span
 from headgate.lake.tables.staging import Prepared, stage
@@ -50,9 +50,12 @@ class AppendStage:
         self._spark, self._declared = spark, declared
         self._lateness = micros(declared.allowed_lateness)
         silver = {name: table(SILVER.path(name)).reader() for name in declared.inputs}
+        several = len({*declared.sources}) > 1
+        log = table(input_log_of(declared.sources)).reader() if several else None
+        self._read = InputTables(silver, declared.sources, log)
         self.upstream: Sequence[Table] = tuple(silver.values())
         self.late, self.gold = table(LATE.path(declared.name)), table(GOLD.path(declared.name))
-        self._inputs = InputRows(spark, declared, silver, self.late)
+        self._inputs = InputRows(spark, declared, self._read, self.late)
         self._results = AppendResults(spark, declared, self._inputs)
         replay = AppendReplay(self._results, self._inputs, self.gold)
         late = StageTable(
@@ -79,8 +82,9 @@ class AppendStage:
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:
-        ahead = common_steps(self.upstream, self.gold.refresh().n, upto, watermarks)
-        for step in islice(ahead, most_steps):
+        held = self.gold.refresh()
+        read = GoldPayload.of(held).inputs
+        for step in islice(self._read.steps(held.n, read, upto, watermarks), most_steps):
             held = self.gold.refresh()
             at = just_after(held, now)
             gold, late = self._prepare_gold(held, step, at)
@@ -90,12 +94,15 @@ class AppendStage:
             gold.require_side_rows("late", self.late)
             gold.commit()
 
+    def reached(self) -> int:
+        return self._read.reached()
+
     def late_pairs(self, rows: DataFrame) -> DataFrame:
-        closed_through = GoldPayload.of(self.gold.refresh()).closed_through
+        output = GoldPayload.of(self.gold.refresh()).final_through(self._lateness)
         time, clock = F.unix_micros(EVENT_TIME), F.unix_micros("_clock")
         is_late = F.coalesce(clock > time + F.lit(self._lateness), F.lit(False))
-        if closed_through is not None:
-            is_late |= time < F.lit(closed_through)
+        if output is not None:
+            is_late |= time < F.lit(output)
         return rows.where(is_late)
 
     def can_replay(self) -> Column:
@@ -132,11 +139,12 @@ class AppendStage:
     ) -> tuple[Prepared, pa.Table]:
         """The commit of a step, and its late rows."""
         before = GoldPayload.of(held)
-        watermark = SilverPayload.of(step.state).watermarks.of(self._declared.time)
-        payload = replace(before, watermark=watermark, open=0)
+        marks = step.watermarks
+        watermark = marks.of(self._declared.time)
+        payload = replace(before, watermark=watermark, open=0, inputs=marks.inputs)
         state = held.advanced_to(step.n, now, payload)
         files = dict(zip(self._declared.inputs, step.files, strict=True))
-        late = self._inputs.late_rows(files, before.closed_through)
+        late = self._inputs.late_rows(files, before)
         staged, final = self._staged(state, self._decided(before, payload), late, now)
         rows = sum(file.rows for each in step.files for file in each)
         counts = {"pairs": rows, "folded": rows - len(late), "late": len(late), "final": final}
@@ -156,7 +164,7 @@ class AppendStage:
         counted after the last shuffle."""
         if span is None:
             return (), 0
-        rows = self._results.decided(state.n, state.operation, span, late, now)
+        rows = self._results.decided(state, span, late, now)
         observed = Observation()
         counted = rows.observe(observed, F.count(F.lit(1)).alias("final"))
         staged = stage(self.gold, state, counted, time_column=RESULT_TIME)
@@ -190,7 +198,7 @@ class AppendStage:
         floor, (first, last) = held.final_through(self._lateness), EVERYTHING
         span = first if floor is None else floor, last
         at = time_of(state.at)
-        rows = self._results.decided(state.n, state.operation, span, None, at).persist()
+        rows = self._results.decided(state, span, None, at).persist()
         try:
             found = rows.agg(
                 F.count(F.lit(1)).alias("rows"), F.max(F.unix_micros(RESULT_TIME)).alias("last")

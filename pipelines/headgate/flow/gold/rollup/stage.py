@@ -83,6 +83,9 @@ class RollupStage:
         schema = arrow_schema(gold_type(self._declared))
         return (TableSchema(self.gold, schema, self._time_column),)
 
+    def reached(self) -> int:
+        return self.upstream[0].refresh().n
+
     def catch_up(
         self, upto: int, now: datetime, most_steps: int | None, watermarks: Watermarks
     ) -> None:

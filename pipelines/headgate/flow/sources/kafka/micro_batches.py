@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headgate.flow.sources.errors import SourceError
+from headgate.flow.sources.idling import Idling, waited_for
 from headgate.flow.sources.kafka.backlog import Arrivals, kafka_backlog
 from headgate.flow.sources.kafka.batches import KafkaBatches, KafkaRange
 from headgate.flow.sources.kafka.failures import TopicMissingError
-from headgate.flow.sources.kafka.idling import Idling, waited_for
 from headgate.flow.sources.kafka.losses import Loss, losses, lost_error, require_same
 from headgate.flow.sources.kafka.ranges import Offsets
 from headgate.flow.sources.kafka.topics import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from headgate.declaration.contracts.operator import operator_of
-from headgate.declaration.graph import graph_of
 from headgate.declaration.kinds import GOLD, LATE, QUARANTINE, SILVER
 from headgate.flow.gates.documents import holds
 from headgate.insight.dashboard.questions.selection import span
@@ -92,9 +91,9 @@ def held(shown: Shown, table: str) -> dict[str, Any] | None:
 def paths_behind(shown: Shown, table: str) -> tuple[str, ...]:
     """The tables that the page of a gold table reads."""
     declared = shown.gold(table)
-    source = graph_of(shown.pipeline).source_of(SILVER.path(declared.silver)).name
     silver = map(SILVER.path, declared.inputs)
-    return (GOLD.path(table), LATE.path(table), *silver, QUARANTINE.path(source))
+    quarantine = map(QUARANTINE.path, dict.fromkeys(declared.sources))
+    return (GOLD.path(table), LATE.path(table), *silver, *quarantine)
 
 
 def _iso(micros: int | None) -> str | None:

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from headgate.declaration.graph import Graph, Node
-from headgate.declaration.kinds import BRONZE, GOLD, PUBLICATION, SILVER
+from headgate.declaration.kinds import BRONZE, GOLD, INPUTS, NUMBERING, PUBLICATION, SILVER, kind_of
 from headgate.insight.metrics.definitions import STAGES
 from headgate.insight.metrics.samples import Histograms
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
+from headgate.lake.tables.snapshot import inputs_of
 from headgate.lake.tables.state import commit_time
 
 KEPT = 10_000
@@ -46,7 +47,8 @@ class Durations:
         self._pipeline, self._graph, self._histograms = pipeline, graph, histograms
         self._limits = {path: limit.total_seconds() for path, limit in limits.items()}
         self.slow = Counter[str]()
-        self._arrived: dict[str, _Times] = {node.path: _Times() for node in graph.of(BRONZE)}
+        self._arrived: dict[str, _Times] = {node.path: _Times() for node in graph.of(*NUMBERING)}
+        self._read: dict[str, Mapping[str, int]] = {}  # by input log, as of its last commit
         self._by_batch: dict[str, _Times] = {node.path: _Times() for node in graph}
         self._by_version: dict[str, _Times] = {node.path: _Times() for node in graph}
         for stage in STAGES if graph.of(PUBLICATION) else STAGES[:-1]:
@@ -73,7 +75,9 @@ class Durations:
         if node.kind == BRONZE:
             self._observe("bronze", commit.state.at, commit.written_at)
         elif node.kind in (SILVER, GOLD):
-            above = [self._by_batch[path].get(commit.state.n) for path in node.upstream]
+            # A table has the batch ids of its input log, if it has one.
+            logs = [path for path in node.upstream if kind_of(path) == INPUTS]
+            above = [self._by_batch[path].get(commit.state.n) for path in logs or node.upstream]
             known = [at for at in above if at is not None]
             read = max(known) if len(known) == len(above) else None
             self._observe(node.kind.name, read, commit.written_at)
@@ -94,6 +98,16 @@ class Durations:
         self._by_batch[node.path].remember(commit.state.n, commit.written_at)
         if node.kind == BRONZE and (arrived := BronzePayload.of(commit.state).arrived) is not None:
             self._arrived[node.path].remember(commit.state.n, arrived)
+        if node.kind == INPUTS:
+            before, self._read[node.path] = self._read.get(node.path, {}), inputs_of(commit.state)
+            known = [
+                at
+                for source, n in inputs_of(commit.state).items()
+                for batch in range(before.get(source, n) + 1, n + 1)
+                if (at := self._arrived[BRONZE.path(source)].get(batch)) is not None
+            ]
+            if known:
+                self._arrived[node.path].remember(commit.state.n, min(known))
 
     def _observe(self, stage: str, begin: int | None, end: int) -> None:
         if begin is not None:
@@ -102,7 +116,7 @@ class Durations:
             )
 
     def _observe_latency(self, node: Node, commit: Commit, end: int) -> None:
-        arrived = self._arrived[self._graph.source_of(node.path).path]
+        arrived = self._arrived[self._graph.numbered_by(node.path).path]
         for n in range(commit.state.from_n + 1, commit.state.n + 1):
             if (began := arrived.get(n)) is not None:
                 latency = _seconds(began, end)
@@ -114,7 +128,7 @@ class Durations:
     def age(self, node: Node, n: int, now: datetime) -> float:
         """How long the oldest record has been there that bronze has and a gold table at batch ``n``
         lacks, in seconds, as far as its arrival is known; 0 if there is none."""
-        arrived = self._arrived[self._graph.source_of(node.path).path]
+        arrived = self._arrived[self._graph.numbered_by(node.path).path]
         # The newest come first: a table lacks only few.
         lacking = takewhile(lambda batch: batch > n, reversed(arrived))
         oldest = min((arrived[batch] for batch in lacking), default=None)

@@ -10,7 +10,16 @@ from datetime import datetime
 from typing import ClassVar
 
 from headgate.declaration.graph import Graph, graph_of
-from headgate.declaration.kinds import BRONZE, FILES, GOLD, PUBLICATION, RECORDS, SILVER, Kind
+from headgate.declaration.kinds import (
+    BRONZE,
+    FILES,
+    GOLD,
+    NUMBERING,
+    PUBLICATION,
+    RECORDS,
+    SILVER,
+    Kind,
+)
 from headgate.insight.metrics.limits import latency_limits
 from headgate.insight.metrics.parts.contract import Reading, WatchedPipeline
 from headgate.insight.metrics.parts.durations import Durations
@@ -173,9 +182,9 @@ class TablesPart(Reading):
                 samples.add("gold_changed_timestamp_seconds", time_of(changed), table=at.path)
 
     def _add_positions(self, samples: Samples) -> None:
-        above = {at.path: at.state.n for at in self._standing(BRONZE)}
+        above = {at.path: at.state.n for at in self._standing(*NUMBERING)}
         for at in self._standing(BRONZE, SILVER, GOLD):
-            behind = above.get(self._graph.source_of(at.path).path, at.state.n) - at.state.n
+            behind = above.get(self._graph.numbered_by(at.path).path, at.state.n) - at.state.n
             samples.add("batch_number", at.state.n, table=at.path)
             samples.add("lag_batches", max(behind, 0), table=at.path)
             samples.add("stored_bytes_total", self._stored.get(at.path, 0), table=at.path)

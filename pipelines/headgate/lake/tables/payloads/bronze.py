@@ -37,6 +37,10 @@ class BronzePayload(Payload):
     arrival_watermark: int | None = None
 
     @property
+    def watermarks(self) -> SourceWatermarks:
+        return SourceWatermarks(self.watermark, self.arrival_watermark)
+
+    @property
     def sequence(self) -> int:
         """The sequence of the last landing file that bronze has ingested; 0 for none or Kafka."""
         return self.offsets.get("sequence", 0)

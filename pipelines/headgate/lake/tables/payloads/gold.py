@@ -30,7 +30,8 @@ class GoldPayload(Payload):
     same number, the results whose late pairs the last replay left waiting because of that backfill:
     the number of the replay (``operation``), their first begin (``first``) and last end (``end``).
     If the rows decide when a result ends, ``longest`` is the length of the longest one so far in
-    microseconds: none that begins earlier reaches into a time."""
+    microseconds: none that begins earlier reaches into a time. ``inputs`` are the batch ids of the
+    sources up to which a table has read that reads several."""
 
     kind: ClassVar[str] = "gold"
 
@@ -42,6 +43,7 @@ class GoldPayload(Payload):
     backfills: Mapping[str, Span] = field(default_factory=dict)
     left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     longest: int = 0
+    inputs: Mapping[str, int] = field(default_factory=dict)
 
     def rows(self, counted: int) -> Mapping[str, int]:
         opened = {} if self.open is None else {OPEN_ROWS: self.open}

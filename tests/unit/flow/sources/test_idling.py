@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.flow.sources.kafka.idling import PAUSE, Idling, waited_for
+from headgate.flow.sources.idling import PAUSE, Idling, waited_for
 
 AFTER = 100.0  # seconds
 
 
-def idling() -> Idling:
+def idling() -> Idling[int]:
     return Idling(timedelta(seconds=AFTER))
 
 
 def flow(
-    over: Idling, start: float, seconds: float, ends: dict[int, int], every: float = 1
+    over: Idling[int], start: float, seconds: float, ends: dict[int, int], every: float = 1
 ) -> None:
     """Partition 0 grows, the others do not."""
     for tick in range(1, round(seconds / every) + 1):
