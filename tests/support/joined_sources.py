@@ -11,9 +11,9 @@ from tests.support.engine import Engine
 from tests.support.joined_project import Event, JoinedProject, late, output
 from tests.support.landing import Landing, lines
 
-SOURCES = {"clicked": "click", "bought": "purchase"}
+SOURCES = {"web": "click", "till": "purchase"}
 """The kind of the events of each source."""
-LOG = "bought-clicked"
+LOG = "till-web"
 """The input log of both."""
 SOURCE = """
   {name}:
@@ -29,8 +29,8 @@ pipeline: shop
 sources:
 {sources}
 silver:
-  clicks: {{from: clicked}}
-  purchases: {{from: bought}}
+  clicks: {{from: web}}
+  purchases: {{from: till}}
 gold:
 {gold}
 """

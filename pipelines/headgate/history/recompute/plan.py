@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.operator import begin_of, bounds_of
-from headgate.declaration.kinds import GOLD, LATE, SILVER
+from headgate.declaration.kinds import GOLD, INPUTS, LATE, SILVER, kind_of
 from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import UsageError
 from headgate.flow.gold.rollup.following import final_files_within
@@ -32,7 +32,12 @@ from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import files_at
 from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.payloads.gold import GoldPayload
-from headgate.lake.tables.snapshot import ConsistentSnapshot, TablePosition, followed_by
+from headgate.lake.tables.snapshot import (
+    ConsistentSnapshot,
+    TablePosition,
+    followed_by,
+    silver_read,
+)
 from headgate.lake.tables.spans import Span
 from headgate.lake.tables.table import Table
 
@@ -148,18 +153,22 @@ def _of_silver(
     silver = {
         name: position_as_declared(at, deployed, SILVER.path(name)) for name in declared.inputs
     }
+    read, upstream = silver_read(declared, gold.state), {n: p.table for n, p in silver.items()}
+    path = GOLD.path(declared.name)
+    logs = (each for each in at.graph[path].upstream if kind_of(each) == INPUTS)
     return RecomputeInputs(
-        {name: each.table for name, each in silver.items()},
-        {name: _silver_files(each, gold, spans) for name, each in silver.items()},
+        upstream | {each: at.tables[each].table for each in logs},
+        {name: _silver_files(each, gold, read[name], spans) for name, each in silver.items()},
         late.table,
         overlapping_files(late.handle, _TIME, spans),
     )
 
 
 def _silver_files(
-    silver: TablePosition, gold: TablePosition, spans: Iterable[tuple[int, int]]
+    silver: TablePosition, gold: TablePosition, n: int, spans: Iterable[tuple[int, int]]
 ) -> tuple[DataFile, ...]:
-    wanted, name, n = list(spans), silver.table.name.replace("/", "."), gold.n
+    """The files of silver as of batch ``n``."""
+    wanted, name = list(spans), silver.table.name.replace("/", ".")
     gone = LogGapError(
         f"{name}: its files as of batch {n:,} were removed by a vacuum, and {gold.table.name} is "
         "at this batch",

@@ -8,7 +8,8 @@ from itertools import chain
 
 from headgate.declaration.contracts.operator import operator_of
 from headgate.declaration.contracts.source import connector_of
-from headgate.declaration.kinds import kind_of
+from headgate.declaration.graph import Graph, graph_of
+from headgate.declaration.kinds import GOLD, kind_of
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.insight.ledger.account import (
@@ -30,6 +31,7 @@ from headgate.lake.tables.snapshot import (
     followed_by,
     late_as_of,
     newest,
+    silver_read,
 )
 
 
@@ -39,7 +41,7 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
     Each table is compared with its upstream table as of the table's own batch id. Raises
     HeadgateError if there are no tables, LogGapError if a log is damaged.
     """
-    at = newest(layout, pipeline)
+    at, graph = newest(layout, pipeline), graph_of(pipeline)
     silver = tuple(_silver(t, at) for t in pipeline.silver.values())
     tables = chain(at.bronze.values(), at.silver.values(), at.gold.values())
     return Ledger(
@@ -54,7 +56,7 @@ def balance(layout: Layout, pipeline: Pipeline) -> Ledger:
             for name, source in pipeline.sources.items()
         ),
         silver=silver,
-        gold=tuple(_gold(g, pipeline.silver[g.silver].source, at) for g in pipeline.gold.values()),
+        gold=tuple(_gold(g, graph, at) for g in pipeline.gold.values()),
         differences=tuple(_differences(pipeline, at)),
     )
 
@@ -100,14 +102,14 @@ def _silver(declared: SilverTable, at: Positions) -> SilverAccount:
 _OF_ITEMS = ("empty", "exploded", "items")
 
 
-def _gold(declared: GoldTable, source: str, at: Positions) -> GoldAccount:
-    gold = at.gold[declared.name]
+def _gold(declared: GoldTable, graph: Graph, at: Positions) -> GoldAccount:
+    gold, path = at.gold[declared.name], GOLD.path(declared.name)
     return GoldAccount(
         table=declared.name,
-        source=source,
+        source=", ".join(graph.sources_of(path)),
         silver=declared.reads or ", ".join(declared.inputs),
         n=gold.n,
-        lag=at.bronze[source].n - gold.n,
+        lag=at.numbering[graph.numbered_by(path).name].n - gold.n,
         pairs=gold.total("pairs"),
         folded=gold.total("folded") + gold.total("replayed"),
         late=gold.total("late") - gold.total("replayed"),
@@ -185,7 +187,8 @@ def _check_gold(declared: GoldTable, at: Positions, laws: _Laws) -> None:
             rows = followed_by(at.gold[declared.reads], gold).total("final")
             law = f"pairs = final rows of gold.{declared.reads} × windows a row"
         else:
-            above = (as_of(at.silver[each], gold.state.n) for each in declared.inputs)
+            read = silver_read(declared, gold.state)
+            above = (as_of(at.silver[each], n) for each, n in read.items())
             rows = sum(each.total("silver") for each in above)
             law = "pairs = silver rows × windows a row"
         laws.check(gold, law, rows * windows, gold.total("pairs"))

@@ -22,6 +22,7 @@ from headgate.lake.tables.snapshot import (
     corrections_table,
     late_as_of,
     newest,
+    silver_read,
     tables_of,
 )
 
@@ -198,10 +199,10 @@ class _Prover:
         self._load("all_late_rows", late, [*_SILVER_COLUMNS, *of_result])
         late_twice = _LATE_TWICE.format("".join(f'"{name}", ' for name in of_result))
         yield from self._wrong(late.table.name, "pairs more than once", late_twice)
-        for name in table.inputs:
+        for name, n in silver_read(table, gold.state).items():
             own = f"WHERE {INPUT} = '{name}'" if operator_of(table).appends else ""
             self._run(f"CREATE OR REPLACE TEMP TABLE late_rows AS FROM all_late_rows {own}")
-            silver = as_of(self._at.silver[name], gold.state.n)
+            silver = as_of(self._at.silver[name], n)
             self._load("silver_rows", silver, _SILVER_COLUMNS)
             problem = "pairs of rows that silver lacks"
             yield from self._wrong(late.table.name, problem, _LATE_FOREIGN)

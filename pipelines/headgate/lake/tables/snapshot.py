@@ -33,7 +33,7 @@ from headgate.declaration.kinds import (
     SILVER,
     kind_of,
 )
-from headgate.declaration.model import Pipeline
+from headgate.declaration.model import GoldTable, Pipeline
 from headgate.errors import HeadgateError
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import DECISIONS, NO_DECISIONS, ControlTable, Decisions
@@ -142,6 +142,16 @@ def inputs_of(state: State) -> Mapping[str, int]:
     return payload.inputs if isinstance(payload, GoldPayload | InputsPayload) else {}
 
 
+def silver_read(declared: GoldTable, gold: State) -> dict[str, int]:
+    """Up to which batch of each silver table a gold table that reads silver has read it in a state,
+    by the name of the silver table."""
+    inputs, has_log = inputs_of(gold), len({*declared.sources}) > 1
+    return {
+        name: inputs.get(source, 0) if has_log else gold.n
+        for name, source in zip(declared.inputs, declared.sources, strict=True)
+    }
+
+
 def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     """Read the position of every table, declared or not. A driver may run at the same time.
 
@@ -184,9 +194,10 @@ def _standing(table: Table) -> TablePosition:
 @dataclass(frozen=True)
 class Positions:
     """Every table of a pipeline at its newest commit, by name; ``bronze`` and ``quarantine`` by
-    source. ``rejected`` has no entry for a silver table without a suite, ``late`` has none for a
-    rollup."""
+    source, ``numbering`` by source and by input log. ``rejected`` has no entry for a silver table
+    without a suite, ``late`` has none for a rollup."""
 
+    numbering: Mapping[str, TablePosition]
     bronze: Mapping[str, TablePosition]
     quarantine: Mapping[str, TablePosition]
     rejected: Mapping[str, TablePosition]
@@ -205,6 +216,7 @@ def newest(layout: Layout, pipeline: Pipeline) -> Positions:
                 remedy=pipeline_command("run", "--once"),
             )
     return Positions(
+        found.numbering,
         {name: found.tables[BRONZE.path(name)] for name in pipeline.sources},
         {name: found.tables[QUARANTINE.path(name)] for name in pipeline.sources},
         {n: found.tables[REJECTED.path(n)] for n, table in pipeline.silver.items() if table.suite},
