@@ -31,6 +31,11 @@ class IdleSources:
             for node in graph.of(INPUTS)
         }
 
+    @property
+    def watches(self) -> bool:
+        """Whether there is anything to decide."""
+        return any(self._timers.values())
+
     def step(
         self, read: Mapping[str, int], reports: Mapping[str, SourceReport], now: datetime
     ) -> bool:

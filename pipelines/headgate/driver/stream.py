@@ -213,7 +213,9 @@ class StreamSupervisor:
             with lock.between_batches():
                 run.catch_up.run(one_step=True)
         self._take_in()
-        is_new = run.writes_bronze and self._idle.step(self._read(), self._reports(), run.clock())
+        is_new = False
+        if run.writes_bronze and self._idle.watches:
+            is_new = self._idle.step(self._read(), self._reports(), run.clock())
         with lock.if_free() as free:
             # A job that does not write bronze has already caught up above.
             if free and is_new:

@@ -52,9 +52,6 @@ TABLES = [
     Wrong("right: purchases", "right: x", 29, "join.right", None, "there is no silver table 'x'"),
     Wrong("right: purchases", "right: clicks", 29, "join.right", None,
           "'clicks' is given twice; declare a second silver table with the same `from`"),
-    Wrong("right: purchases", "right: seen", 29, "join.right", None,
-          "'seen' reads the source 'visits', and 'clicks' reads 'raw': tables of two sources "
-          "cannot be read together yet; join them in headgate query"),
     Wrong("right: purchases", "right: bought", 29, "join.right", None,
           "'bought' is a gold table, and only silver tables can be read here"),
     Wrong("right: purchases", "right: raw", 29, "join.right", None, "no silver table 'raw'"),
@@ -299,6 +296,7 @@ HOURS = {"gold/per_hour", "late/per_hour"}
 @pytest.mark.parametrize(
     ("old", "new", "more"),
     [
+        ("{path: visited", "{path: elsewhere", set()),
         (ON, "on: {user: buyer}", {*JOINS}),
         (WITHIN, "within: {before: 1 hour}", {*JOINS}),
         (WITHIN, f"{WITHIN}\n      kind: left", {*JOINS}),
@@ -326,6 +324,27 @@ def test_a_join_is_downstream_of_all_its_inputs() -> None:
     assert rebuilt == {"silver/purchases", "gold/bought", "late/bought", "gold/paid_per_day"}
     assert {*JOINS} < graph.rebuilt_with(["silver/clicks"])
     assert graph.rebuilt_with(["silver/seen"]) == {"silver/seen"}
+
+
+SEEN = ("right: purchases", "right: seen"), ("paid: purchases.amount", "seen: seen.id")
+
+
+def test_a_join_of_two_sources_has_the_batch_ids_of_their_input_log() -> None:
+    graph = graph_of(pipeline := declared(*SEEN, more=FOLD + ROLLUP))
+    log = "_headgate/inputs/raw-visits"
+    assert graph[log].upstream == ("bronze/raw", "bronze/visits")
+    assert graph["gold/bought"].upstream == (log, "silver/clicks", "silver/seen")
+    assert {graph.numbered_by(f"gold/{n}").path for n in ("bought", "paid_per_day")} == {log}
+    assert graph.numbered_by("silver/seen").path == "bronze/visits"
+    assert graph.sources_of("late/bought") == ("raw", "visits")
+    # A rebuild of silver does not change batch ids, and one of bronze begins them again.
+    below = {"gold/bought", "late/bought", "gold/paid_per_day"}
+    assert graph.rebuilt_with(["silver/seen"]) == {"silver/seen", *below}
+    assert graph.rebuilt_with(["bronze/visits"]) >= {log, "silver/seen", *below}
+    assert "silver/clicks" not in graph.rebuilt_with(["bronze/visits"])
+    other = declared(*SEEN, ("schema: {id: string", "schema: {id: string, more: string"))
+    assert pipeline.definitions[log] == other.definitions[log]
+    assert pipeline.definitions["bronze/visits"] != other.definitions["bronze/visits"]
 
 
 def test_a_backfill_leaves_joins_out() -> None:

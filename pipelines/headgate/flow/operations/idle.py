@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
-from headgate.declaration.kinds import GOLD, INPUTS, LATE
+from headgate.declaration.kinds import GOLD, LATE
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.decisions import Decisions
 from headgate.lake.tables.state import State
@@ -20,10 +20,8 @@ class IdleOperation(TableOperation):
     what was final before."""
 
     def touches(self, graph: Graph, document: Document) -> Collection[str]:
-        if (log := INPUTS.path(document["log"])) not in graph:
-            return ()
-        of = graph.of(LATE, GOLD)
-        return [node.path for node in of if graph.numbered_by(node.path).path == log]
+        paths = (node.path for node in graph.of(LATE, GOLD))
+        return [path for path in paths if graph.numbered_by(path).name == document["log"]]
 
     def describe(self, document: Document) -> str:
         named = ", ".join(document["idle"])

@@ -55,6 +55,7 @@ CASES = {
     ),
     "drain": Case("drain", {}),
     "forget": Case("forget", {"table": "per_minute", "column": "site", "value": "north"}),
+    "idle": Case("idle", {"log": "events", "idle": ["events"]}),
     "late_replay": Case(
         "late_replay", {"table": "per_minute", "from": None, "to": None, "keys": {}}
     ),
@@ -201,7 +202,7 @@ def test_nothing_is_asked_for_where_no_table_is_touched(lake: Lake) -> None:
 def test_one_that_is_not_there_is_refused_by_name(lake: Lake) -> None:
     with pytest.raises(UnknownOperationError, match="erase") as refused:
         ask(lake, Case("erase", {}))
-    assert "backfill, drain, late_replay, forget" in refused.value.remedy
+    assert "backfill, drain, idle, late_replay, forget" in refused.value.remedy
 
 
 def test_a_table_does_not_pass_one_that_is_not_there(lake: Lake) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from headgate.declaration.kinds import INPUTS
 from headgate.declaration.load import load
 from headgate.lake.tables import input_steps
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.input_steps import InputTables
+from headgate.lake.tables.payloads.inputs import InputsPayload
+from headgate.lake.tables.table import Table
 from tests.unit.insight.ledger.conftest import DECLARATION, SCHEMAS, Lake, silver
 
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GOOD, OTHER = "silver/good", "silver/other"
 SCHEMAS_OF_BOTH = {GOOD: SCHEMAS[GOOD], OTHER: SCHEMAS[GOOD]}
 
@@ -74,3 +80,64 @@ def test_a_batch_that_is_missing_from_one_table_is_named(lake: Lake) -> None:
     commit(lake, OTHER, 1)
     with pytest.raises(LogGapError, match="silver/other"):
         steps(lake, 0, 2)
+
+
+LOG = INPUTS.path("a-b")
+
+
+class OfTwoSources:
+    """``good`` reads the source ``a``, ``other`` reads ``b``; both are read by an input log."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self.log = Table(lake.layout.storage, LOG, pipeline="tiny")
+        self.log.create(pa.schema([("at", pa.timestamp("us", "UTC"))]), "a-b", time_column="at")
+
+    def say(self, a: int, b: int, watermark: int | None = None) -> None:
+        state = self.log.refresh()
+        payload = InputsPayload({"a": a, "b": b}, watermark)
+        self.log.commit(state.advanced_to(state.n + 1, NOON, payload))
+
+    @property
+    def tables(self) -> InputTables:
+        found = {path: self.lake.table(path) for path in (GOOD, OTHER)}
+        return InputTables(found, ["a", "b"], self.log.reader())
+
+
+@pytest.fixture
+def two(lake: Lake) -> OfTwoSources:
+    return OfTwoSources(lake)
+
+
+def test_a_step_of_two_sources_ends_where_the_log_and_both_tables_do(two: OfTwoSources) -> None:
+    commit(two.lake, GOOD, 1, 3, 4)
+    commit(two.lake, OTHER, 2, 5)
+    for a, b in ((1, 0), (2, 2), (3, 2), (3, 4), (4, 5)):
+        two.say(a, b, 10 * a + b)
+    found = [*two.tables.steps(0, {}, 5)]
+    assert [(each.n, each.watermarks.event) for each in found] == [(1, 10), (3, 32), (5, 45)]
+    assert [tuple(map(len, each.files)) for each in found] == [(1, 0), (1, 1), (1, 1)]
+    assert found[1].watermarks.inputs == {"a": 3, "b": 2}
+    (last,) = two.tables.steps(3, {"a": 3, "b": 2}, 5)
+    assert (last.n, tuple(map(len, last.files))) == (5, (1, 1))
+    assert two.tables.batch_ids(3, {"a": 3, "b": 2}) == {GOOD: 3, OTHER: 2}
+
+
+def test_a_reader_goes_as_far_as_both_tables_are(two: OfTwoSources) -> None:
+    assert two.tables.reached() == 0
+    two.say(1, 1)
+    assert two.tables.reached() == 0
+    commit(two.lake, GOOD, 1)
+    assert two.tables.reached() == 0
+    commit(two.lake, OTHER, 1)
+    assert two.tables.reached() == 1
+    two.say(2, 1)
+    two.say(3, 2)
+    commit(two.lake, GOOD, 2)
+    assert two.tables.reached() == 2
+    # A step has passed batch 3, so the reader waits for the end of another one.
+    commit(two.lake, GOOD, 4)
+    commit(two.lake, OTHER, 2)
+    assert two.tables.reached() == 0
+    two.say(4, 2)
+    assert two.tables.reached() == 4

@@ -20,6 +20,7 @@ from headgate.lake.tables.load import Load
 from headgate.lake.tables.log import CHECKSUM_KEY, STATE_KEY, entry_path, read_commit
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.payloads.inputs import InputsPayload
 from headgate.lake.tables.payloads.none import NoPayload
 from headgate.lake.tables.payloads.publication import PublicationPayload
 from headgate.lake.tables.payloads.rejected import RejectedPayload
@@ -51,7 +52,9 @@ FULL: dict[str, Payload] = {
         backfills={"2": [5, 8]},
         left_out={"2": {"operation": 3, "first": 5, "end": 9}},
         longest=60,
+        inputs={"orders": 3},
     ),
+    "inputs": InputsPayload({"orders": 3}, watermark=5, arrival_watermark=9, holds="orders"),
     "none": NoPayload(),
     "publication": PublicationPayload(version=4, event="00042-000000007"),
     "rejected": RejectedPayload(suite={"name": "clean", "rules": []}),
