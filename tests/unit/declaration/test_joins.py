@@ -326,7 +326,7 @@ def test_a_join_is_downstream_of_all_its_inputs() -> None:
     assert graph.rebuilt_with(["silver/seen"]) == {"silver/seen"}
 
 
-SEEN = ("right: purchases", "right: seen"), ("paid: purchases.amount", "seen: seen.id")
+SEEN = ("right: purchases", "right: seen"), ("paid: purchases.amount", "paid: length(seen.id)")
 
 
 def test_a_join_of_two_sources_has_the_batch_ids_of_their_input_log() -> None:

@@ -72,7 +72,7 @@ def test_one_that_delivers_is_not(watched: Watched) -> None:
     [
         SourceReport(),
         SourceReport(Backlog("files", 1)),
-        SourceReport(Backlog("files"), Outage(NOON, "away", NOON)),
+        SourceReport(Backlog("files"), Outage("away", NOON, NOON)),
     ],
 )
 def test_one_that_may_have_records_is_not(watched: Watched, report: SourceReport) -> None:

@@ -176,5 +176,5 @@ def test_an_operator_of_another_package_adds_to_what_gold_carries() -> None:
     moved = State(replace(held, watermark=7)).encode()
     wanted = {"kind": "sessions", "watermark": 7, "closed_through": None}
     wanted |= {"gate": None, "drains": {}, "open": None, "backfills": {}, "left_out": {}}
-    wanted |= {"longest": 0}
+    wanted |= {"longest": 0, "inputs": {}}
     assert moved["payload"] == {**wanted, "merged": 2}
