@@ -13,7 +13,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.driver.task import RebuildRequest
-from headgate.flow.operations.idle import idle_sources
 from tests.spark.test_joins import prove
 from tests.support.engine import Engine
 from tests.support.failing import dying
@@ -209,7 +208,7 @@ def test_tables_do_not_wait_for_an_idle_source(project: JoinedSources) -> None:
         project.run(engine, PURCHASES)
     engine = project.engine()
     engine.catch_up()
-    assert idle_sources(engine.decisions(), LOG) == ()
+    assert engine.decisions().idle(LOG) == ()
     left_out = [event for event in old if event.time < ahead]
     assert left_out
     of_logs = late(project.of(PURCHASES))

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from headgate.declaration.kinds import INPUTS
 from headgate.driver.runtime import PipelineRuntime
-from headgate.flow.operations.idle import idle_sources
 from headgate.flow.sources.idling import Idling
 from headgate.lake.control.driver_reports import SourceReport
 
@@ -67,7 +66,7 @@ class IdleSources:
         silent = {name for name, timer in timers.items() if name in timer.idle(own)}
         if not (silent := silent - {*waits}) or not runtime.undecidable.isdisjoint(own):
             return False
-        known = {*idle_sources(runtime.control.refresh(), log)}
+        known = {*runtime.control.refresh().idle(log)}
         if silent <= known:
             return False
         runtime.decide_idle(log, sorted(known | silent), now)

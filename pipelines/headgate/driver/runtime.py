@@ -27,8 +27,7 @@ from headgate.flow.bronze.input_log import InputLog
 from headgate.flow.bronze.stage import BronzeStage
 from headgate.flow.gates.gate import gate_of
 from headgate.flow.operations.carrying_out import decide_operation
-from headgate.flow.operations.idle import NAME as IDLE
-from headgate.flow.operations.idle import idle_document, idle_sources
+from headgate.flow.operations.idle import idle_document
 from headgate.flow.publish.stages import stage_of_publication
 from headgate.flow.sources.deployed_source import DeployedSource
 from headgate.history.savepoints import rebuilds
@@ -37,7 +36,7 @@ from headgate.history.savepoints.rebuilds import Rebuild
 from headgate.history.savepoints.resets import Resets
 from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
-from headgate.lake.tables.decisions import NO_DECISIONS, ControlTable, Position, position_of
+from headgate.lake.tables.decisions import IDLE, NO_DECISIONS, ControlTable, Position, position_of
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.table import Table, TableOf
 from headgate.lake.tables.table_schema import TableSchema
@@ -367,8 +366,7 @@ class PipelineRuntime:
                 log, is_anew = self.inputs[node.name], node.path in built
                 # What is decided during a rebuild of bronze would be lost.
                 known = NO_DECISIONS if is_anew else self.control.refresh()
-                returns = partial(self._decide_idle, node.name)
-                log.advance(idle_sources(known, node.name), returns)
+                log.advance(known.idle(node.name), partial(self._decide_idle, node.name))
 
     def _decide_idle(self, log: str, idle: Collection[str], now: datetime) -> None:
         self.control.append(IDLE, idle_document(log, idle), self.position(), now)

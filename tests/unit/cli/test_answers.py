@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from headgate.cli.inspect.status_screen import freshness_in_words
-from headgate.insight.status.freshness import Freshness, SourceFreshness, StepFreshness
+from headgate.insight.status.freshness import (
+    Freshness,
+    InputFreshness,
+    SourceFreshness,
+    StepFreshness,
+)
 from headgate.lake.control.driver_reports import Failure, record_failure
 from headgate.lake.control.ownership import Owner
 from headgate.lake.tables.payloads.bronze import BronzePayload
@@ -92,6 +97,23 @@ def test_tables_with_steps_have_lines_of_their_own() -> None:
         "sales: step every 30 seconds, results up to 41 s old",
         "visits: step auto, results up to date",
     ]
+
+
+def test_tables_that_wait_for_one_of_several_sources_have_lines_of_their_own() -> None:
+    sources = {"web": SourceFreshness(NOW, NOW), "till": SourceFreshness(NOW, NOW)}
+    inputs = (
+        InputFreshness(("bought", "seen"), NOW, "till", timedelta(minutes=25), ()),
+        InputFreshness(("other",), None, "till", None, ()),
+        InputFreshness(("more",), NOW, "web", timedelta(0), ("till",)),
+    )
+    fresh = Freshness({"sales": NOW}, sources, inputs=inputs)
+    assert freshness_in_words(fresh, NOW + timedelta(minutes=12)).splitlines()[1:] == [
+        "bought, seen: results wait for till, 25 min behind in event time, last record 12 min ago",
+        "other: nothing is final before till has delivered",
+        "more: results do not wait for till, which is idle",
+    ]
+    said = fresh.document(NOW)["inputs"][0]
+    assert (said["held_by"], said["behind_seconds"], said["idle"]) == ("till", 1500, [])
 
 
 def test_status_says_how_fresh_gold_is(ask: Ask, empty_lake: Lake, of_lake: OfLake) -> None:

@@ -89,7 +89,8 @@ def describe_freshness(
 
 def freshness_in_words(fresh: Freshness, now: datetime) -> str:
     """When gold changed (per table if there are several; nothing if there is none), then of each
-    source the watermark's lag and the last record; a line for each table with steps."""
+    source the watermark's lag and the last record; a line for each table with steps, and for those
+    that wait for one of several sources."""
     from headgate.declaration.quantities import span
 
     def ago(at: datetime | None) -> str:
@@ -106,7 +107,7 @@ def freshness_in_words(fresh: Freshness, now: datetime) -> str:
             clock = f"{span(abs(now - source.clock))} {way}"
         said = f"watermark {clock}", f"last record {ago(source.arrived)}"
         told += said if len(fresh.sources) == 1 else [f"{name}: {', '.join(said)}"]
-    return "\n".join(["; ".join(told), *_steps_in_words(fresh, now)])
+    return "\n".join(["; ".join(told), *_steps_in_words(fresh, now), *_waits_in_words(fresh, now)])
 
 
 def _steps_in_words(fresh: Freshness, now: datetime) -> Iterator[str]:
@@ -118,6 +119,24 @@ def _steps_in_words(fresh: Freshness, now: datetime) -> Iterator[str]:
         if since is not None:
             age = f"up to {span(now - since)} old"
         yield f"{table}: step {format_step(each.step)}, results {age}"
+
+
+def _waits_in_words(fresh: Freshness, now: datetime) -> Iterator[str]:
+    """For which source tables wait that read several."""
+    from headgate.declaration.quantities import span
+
+    for each in fresh.inputs:
+        tables = ", ".join(each.tables)
+        if each.holds and each.clock is None:
+            yield f"{tables}: nothing is final before {each.holds} has delivered"
+        elif each.holds and each.behind:
+            arrived = fresh.sources[each.holds].arrived
+            last = "" if arrived is None else f", last record {span(now - arrived)} ago"
+            behind = f"{span(each.behind)} behind in event time"
+            yield f"{tables}: results wait for {each.holds}, {behind}{last}"
+        if each.idle:
+            idle = ", ".join(each.idle)
+            yield f"{tables}: results do not wait for {idle}, which is idle"
 
 
 def checkpoints_document(found: Checkpoints) -> dict[str, Any]:

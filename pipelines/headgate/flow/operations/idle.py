@@ -8,10 +8,7 @@ from headgate.declaration.contracts.operation import Document, TableOperation
 from headgate.declaration.graph import Graph
 from headgate.declaration.kinds import GOLD, LATE
 from headgate.flow.operations.stage_table import Change, StageTable
-from headgate.lake.tables.decisions import Decisions
 from headgate.lake.tables.state import State
-
-NAME = "idle"
 
 
 class IdleOperation(TableOperation):
@@ -37,16 +34,6 @@ class IdleOperation(TableOperation):
 def idle_document(log: str, idle: Collection[str]) -> dict[str, object]:
     """The document of a change: ``idle`` are all sources that are idle from then on."""
     return {"log": log, "idle": sorted(idle)}
-
-
-def idle_sources(decisions: Decisions, log: str) -> tuple[str, ...]:
-    """The idle sources of an input log, by its name."""
-    found = [
-        each.document["idle"]
-        for each in decisions.operations_of(log)
-        if each.name == NAME and each.document["log"] == log
-    ]
-    return tuple(found[-1]) if found else ()
 
 
 MEMBER = IdleOperation()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, GOLD
+from headgate.declaration.kinds import BRONZE, GOLD, INPUTS
 from headgate.declaration.model import Pipeline, Step
 from headgate.declaration.quantities import format_step
 from headgate.lake.storage.layout import Layout
+from headgate.lake.tables.decisions import ControlTable
 from headgate.lake.tables.log import list_log, newest_commit
 from headgate.lake.tables.log_history import LogHistory
 from headgate.lake.tables.payloads.bronze import BronzePayload
+from headgate.lake.tables.payloads.inputs import InputsPayload
 from headgate.lake.tables.state import State, time_of
 
 
@@ -37,14 +39,39 @@ class StepFreshness:
 
 
 @dataclass(frozen=True)
+class InputFreshness:
+    """Of the gold ``tables`` that read the same several sources. ``clock`` is their watermark, and
+    ``holds`` the source that it is of, which is ``behind`` the one that is furthest. None and empty
+    if there is none yet. ``idle`` are the sources for which they do not wait."""
+
+    tables: tuple[str, ...]
+    clock: datetime | None
+    holds: str
+    behind: timedelta | None
+    idle: tuple[str, ...]
+
+    def document(self, now: datetime) -> dict[str, Any]:
+        """As ``Freshness.document``."""
+        return {
+            "tables": [*self.tables],
+            "watermark": _since(self.clock, now),
+            "held_by": self.holds or None,
+            "behind_seconds": self.behind.total_seconds() if self.behind else 0.0,
+            "idle": [*self.idle],
+        }
+
+
+@dataclass(frozen=True)
 class Freshness:
     """``gold`` is when each gold table last changed: folded a row or made one final. That is the
     start of a batch; None: there is no such time, or it is not known. ``sources`` are by name, and
-    so are ``steps``, of the gold tables that do not take one with every batch."""
+    so are ``steps``, of the gold tables that do not take one with every batch. ``inputs`` are of
+    the gold tables that read several sources."""
 
     gold: Mapping[str, datetime | None]
     sources: Mapping[str, SourceFreshness] = field(default_factory=dict)
     steps: Mapping[str, StepFreshness] = field(default_factory=dict)
+    inputs: Sequence[InputFreshness] = ()
 
     @property
     def changed(self) -> datetime | None:
@@ -71,6 +98,7 @@ class Freshness:
                 }
                 for table, each in self.steps.items()
             },
+            **({"inputs": [each.document(now) for each in self.inputs]} if self.inputs else {}),
             **(next(iter(sources.values())) if len(sources) == 1 else {"sources": sources}),
         }
 
@@ -81,15 +109,37 @@ def freshness(layout: Layout, declared: Pipeline) -> Freshness:
 
     Raises LogGapError if a log is damaged.
     """
+    sources = {name: source_freshness(layout, name) for name in declared.sources}
     return Freshness(
         gold={name: _moment(_state(layout, GOLD.path(name)).changed_at) for name in declared.gold},
-        sources={name: source_freshness(layout, name) for name in declared.sources},
+        sources=sources,
+        inputs=tuple(_inputs(layout, declared, sources)),
         steps={
             name: StepFreshness(each.step, _lacks_since(layout, declared, name))
             for name, each in declared.gold.items()
             if each.step is not None
         },
     )
+
+
+def _inputs(
+    layout: Layout, declared: Pipeline, sources: Mapping[str, SourceFreshness]
+) -> Iterator[InputFreshness]:
+    graph = graph_of(declared)
+    for log in graph.of(INPUTS):
+        decisions = ControlTable.of(layout.storage, declared.name).refresh()
+        payload = InputsPayload.of(_state(layout, log.path))
+        of = (node.name for node in graph.of(GOLD) if graph.numbered_by(node.path) == log)
+        clocks = {name: sources[name].clock for name in graph.sources_of(log.path)}
+        furthest = max((each for each in clocks.values() if each is not None), default=None)
+        held = clocks.get(payload.holds)
+        yield InputFreshness(
+            tuple(of),
+            _moment(payload.watermark),
+            payload.holds,
+            None if held is None or furthest is None else furthest - held,
+            decisions.idle(log.name),
+        )
 
 
 def _lacks_since(layout: Layout, declared: Pipeline, gold: str) -> datetime | None:

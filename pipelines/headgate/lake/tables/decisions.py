@@ -42,6 +42,8 @@ _FEW = 100
 
 AMENDMENT, RESET, REBUILD, REPLAY = "amendment", "reset", "rebuild", "replay"
 LOAD, LOAD_CHANGE = "load", "load_change"
+IDLE = "idle"
+"""The operation that says which sources are idle."""
 WITHOUT_PLACE = frozenset({AMENDMENT, RESET, REBUILD, LOAD, LOAD_CHANGE})
 """The kinds of decisions that no table carries out at a place among the batches."""
 NO_OPERATIONS = WITHOUT_PLACE | {REPLAY}
@@ -210,6 +212,12 @@ class Decisions:
             for each in self.operations
             if (at := each.position.get(source)) is not None and each.number not in void
         )
+
+    def idle(self, log: str) -> tuple[str, ...]:
+        """The sources of an input log that are idle: tables do not wait for them."""
+        own = (each for each in self.operations_of(log) if each.name == IDLE)
+        found = [each.document["idle"] for each in own if each.document["log"] == log]
+        return tuple(found[-1]) if found else ()
 
     def ends(self, source: str) -> frozenset[int]:
         """The batch ids of a source at which a step of a stage must end, now or in a rebuild. A

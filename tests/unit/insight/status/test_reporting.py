@@ -171,6 +171,7 @@ def test_the_page_shows_when_gold_changed() -> None:
         "gold": {"a": NOW.isoformat(), "b": None},
         "sources": {"s": {"clock": NOW.isoformat(), "arrived": None}},
         "steps": {"b": {"step": 30.0, "lacks_since": NOW.isoformat()}},
+        "inputs": [],
         "changed": NOW.isoformat(),
     }
 
@@ -302,6 +303,7 @@ def test_the_document_of_tables_has_what_the_page_shows(lake: Lake) -> None:
             "gold": {"per_minute": None},
             "sources": {"events": {"clock": None, "arrived": None}},
             "steps": {},
+            "inputs": [],
             "changed": None,
         },
         "held": [
