@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +22,7 @@ from headgate.history.recompute.computing import recompute
 from headgate.history.recompute.plan import WHOLE
 from headgate.insight.ledger.balance import balance
 from headgate.insight.ledger.by_id import by_id
+from tests.property.inputs.definitions import Results
 from tests.support.compacted import kept
 from tests.support.engine import Engine
 from tests.support.failing import dying
@@ -30,6 +31,7 @@ from tests.support.joined_project import (
     LATENESS,
     MICRO,
     NOON,
+    AnyJoin,
     Event,
     Joined,
     JoinedProject,
@@ -155,6 +157,67 @@ def test_a_death_at_any_place_of_a_batch_changes_nothing(project: JoinedProject)
     engine.catch_up()
     project.compare(project.on_time(), output(project.sent))
     prove(engine)
+
+
+@dataclass(frozen=True)
+class Live:
+    """A join whose open rows are shown, too."""
+
+    join: AnyJoin
+
+    @property
+    def name(self) -> str:
+        return self.join.name
+
+    @property
+    def text(self) -> str:
+        return f"{self.join.text.rstrip()}\n    live: true\n"
+
+    def results(self, rows: Iterable[Event]) -> Results:
+        return self.join.results(rows)
+
+
+def test_a_live_table_also_shows_what_is_not_final(tmp_path: Path, spark: SparkSession) -> None:
+    """The open rows are those of all included rows so far: pairs, and rows that may still get a
+    partner. A replay and a drain replace them, too."""
+    project = JoinedProject(tmp_path, spark, tuple(map(Live, JOINS)))
+    sent = events(200, seed=27)
+    engine = project.engine()
+
+    def check(included: Sequence[Event], upto: int | None) -> None:
+        project.compare(included, upto)
+        for join in project.joins:
+            rows = project.rows(join, final=False)
+            meant = {} if upto is None else project.expected(join, included, since=upto)
+            assert (join.name, rows) == (join.name, meant)
+            assert bool(rows) == (upto is not None)
+        prove(engine)
+
+    for number, part in enumerate((sent[:70], sent[70:130])):
+        project.land(part)
+        if number:
+            with dying("gold.committed", 3):
+                engine.run_all()
+            engine = project.engine()
+            engine.catch_up()
+        else:
+            engine.run_all()
+        check(project.on_time(), output(project.sent))
+    replayed = late(project.sent)
+    replay_all(engine)
+    check(project.sent, output(project.sent))
+    project.land(sent[130:])
+    engine = project.engine().run_all()
+    included = [event for event in project.sent if event in replayed or event not in late(sent)]
+    check(included, output(project.sent))
+    engine.drain()
+    check(included, None)
+    # The open rows go with the first step of a table that is not live any more.
+    project.joins = JOINS
+    last = replace(max(sent, key=lambda event: event.at), id="last")
+    project.land([replace(last, at=last.at + timedelta(minutes=10))])
+    engine = project.engine().run_all()
+    assert all(row["final"] for row in read(engine.root, "gold/all_of_both", "shop"))
 
 
 def test_a_restore_and_a_rebuild_give_the_same_pairs(project: JoinedProject) -> None:

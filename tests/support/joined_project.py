@@ -218,9 +218,10 @@ class JoinedProject:
         self.landing.write(name, lines(event.line for event in sent))
         self.sent += sent
 
-    def rows(self, join: AnyJoin) -> Results:
-        """The rows of a join, by the ids of their events."""
-        found = read(self.root, f"gold/{join.name}", "shop")
+    def rows(self, join: AnyJoin, *, final: bool = True) -> Results:
+        """The final rows of a join, or the open ones, by the ids of their events."""
+        every = read(self.root, f"gold/{join.name}", "shop")
+        found = [row for row in every if row["final"] == final]
         rows = {
             " ".join(filter(None, (row["click"], row["purchase"]))): (
                 (row["event_time"] - NOON) // MICRO,
@@ -232,13 +233,18 @@ class JoinedProject:
         return rows
 
     def expected(
-        self, join: AnyJoin, included: Iterable[Event], upto: int | None = None
+        self,
+        join: AnyJoin,
+        included: Iterable[Event],
+        upto: int | None = None,
+        since: int = -(2**62),
     ) -> Mapping[str, tuple[int, str]]:
-        """The rows that a join has for some included events, below an output watermark."""
+        """The rows that a join has for some included events, below an output watermark, from a time
+        on."""
         return {
             ids: (time, "" if who.startswith("nobody") else who)
             for ids, (time, who) in join.results([*included]).items()
-            if upto is None or time < upto
+            if time >= since and (upto is None or time < upto)
         }
 
     def on_time(self) -> list[Event]:

@@ -45,7 +45,7 @@ MEANING_VERSION = 1
 _NOT_MEANT: dict[type, tuple[str, ...]] = {
     Record: ("ignores_tombstones",),
     GoldTable: (
-        *("salt", "step", "kind", "operator", "suite", "late"),
+        *("salt", "step", "live", "kind", "operator", "suite", "late"),
         *("reads", "time", "inputs", "sources"),
     ),
     SilverTable: ("suite", "explode"),

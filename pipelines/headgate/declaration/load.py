@@ -126,6 +126,7 @@ def _build_publications(
     report: ProblemReport,
 ) -> dict[str, Publication]:
     endless = {name for name, table in built.items() if not operator_of(table).ends}
+    live = {name for name, table in built.items() if table.live}
     gold = partial(root.entries("gold"), missing=root.reported("gold"))
     tables: dict[PublishedLayer, Collection[str]] = {
         "gold": gold,
@@ -136,7 +137,7 @@ def _build_publications(
     sections = _sections(root.entries("publish"))
     return _made(
         {
-            name: build_publication(section, name, tables, endless, sources, report)
+            name: build_publication(section, name, tables, endless, live, sources, report)
             for name, section in sections.items()
         }
     )

@@ -249,7 +249,8 @@ class GoldTable:
     is the value that it has built. ``columns`` are computed from ``by`` and ``measures`` when the
     table is written. ``salt`` is the number of parts into which the first step of a fold divides
     each key; None for one part. ``step`` is the time from the begin of a step to that of the next
-    one, or ``AUTO``; None for a step with every batch. A version that breaks a rule of ``suite``
+    one, or ``AUTO``; None for a step with every batch. ``live``: the table of an append operator also
+    has the results that are not final yet. A version that breaks a rule of ``suite``
     does not become visible. ``late`` says when late rows are replayed; None if they are replayed
     only by hand. ``time`` is the time by which rows are in windows. A table reads rows of the
     silver tables ``inputs``, or, as a *rollup*, the final rows of the gold table ``reads``, which
@@ -268,6 +269,7 @@ class GoldTable:
     allowed_lateness: timedelta = timedelta(0)
     salt: int | None = None
     step: Step | None = None
+    live: bool = False
     suite: Suite | None = None
     late: LateSchedule | None = None
     time: TimeKind = "event"

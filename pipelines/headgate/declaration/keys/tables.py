@@ -179,6 +179,14 @@ _COMMON = (
         choices=(AUTO,),
     ),
     Key(
+        "live",
+        "boolean",
+        "`true`: a table that joins rows, or has measures `over` rows, also shows the results that "
+        "are not final yet, with `final` false. Each step replaces them. Without it, a result "
+        "is in the table only when it is final. You can change it at any time.",
+        default="false",
+    ),
+    Key(
         "expectations",
         "name",
         "The suite of rules that each version of the table has to meet before it becomes visible: "

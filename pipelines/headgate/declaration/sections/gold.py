@@ -146,6 +146,8 @@ def _build(
         reads=input_.name if input_ else None,
     )
     suite = read_suite(named, subject) if named else None
+    if (live := section.get("live")) is not None and live.value:
+        report.at(live, "open rows are always shown, except those of joins; remove it")
     if found is None:
         return None
     return GoldTable(
@@ -239,7 +241,7 @@ def _build_append(
         late=built(LateSchedule, section.section("late")),
         # A step reads rows again that are as old as the reach, so not every batch is one.
         **{"step": AUTO if operator.reach(value) else None}
-        | section.values("allowed_lateness", "step"),
+        | section.values("allowed_lateness", "step", "live"),
     )
 
 

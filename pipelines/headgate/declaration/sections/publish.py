@@ -25,12 +25,13 @@ def build_publication(
     name: str,
     tables: Mapping[PublishedLayer, Collection[str]],
     endless: Collection[str],
+    live: Collection[str],
     sources: Mapping[str, Section],
     report: ProblemReport,
 ) -> Publication | None:
     """The publication, or None after reporting what is wrong with it. ``tables`` are the valid
-    names for each layer, ``endless`` the gold tables whose rows are never final, ``sources`` the
-    sections of the sources."""
+    names for each layer, ``endless`` the gold tables whose rows are never final, ``live`` those
+    that are live, ``sources`` the sections of the sources."""
     found = _table(section.get("from"), tables, report)
     when = section.get("when")
     if found and when and found[0] != "gold":
@@ -43,6 +44,11 @@ def build_publication(
     asked = section.text("when", WHEN[0]) if layer == "gold" else None
     if layer == "gold" and table in endless and asked != "update":
         report.at(when or section, f"no row of gold.{table} is ever final", "when: update")
+    if when and layer == "gold" and table in live and asked == "update":
+        message = (
+            f"each step replaces the open rows of gold.{table}, which is live; send final rows"
+        )
+        report.at(when, message, "final")
     return Publication(name, layer, table, asked, *sink)  # type: ignore[arg-type]
 
 

@@ -28,8 +28,10 @@ from headgate.flow.gold.schema import compared_columns, gold_type
 from headgate.flow.operations.patch import RowComparison, final_rows_within, patched
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.frames import TableRows, micros
+from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.spans import EVERYTHING, Span, united
+from headgate.lake.tables.staging import stage
 from headgate.lake.tables.state import State, add_counts, time_of
 from headgate.lake.tables.table import Table
 
@@ -79,8 +81,12 @@ class AppendReplay:
         if not (count := marked.count()):
             return Change(state)
         state = replace(state, total=add_counts(state.total, {"replayed": count}))
-        if not (spans := self._affected(marked, state)):
-            return Change(state)
+        change = Change(state)
+        if spans := self._affected(marked, state):
+            change = self._patched(place, state, spans)
+        return self._with_open_rows(place, change) if self._declared.live else change
+
+    def _patched(self, place: StageTable, state: State, spans: Sequence[Span]) -> Change:
         computed = self._computed(state, spans).persist()
         try:
             _, old = final_rows_within(place, spans)
@@ -89,6 +95,22 @@ class AppendReplay:
             return patched(place, state, patch, spans, None)
         finally:
             computed.unpersist()
+
+    def _with_open_rows(self, place: StageTable, change: Change) -> Change:
+        """The change with the open rows of a live table computed again, too."""
+        state, (first, last) = change.state, EVERYTHING
+        payload = GoldPayload.of(state)
+        output = payload.final_through(micros(self._declared.allowed_lateness))
+        begin = first if output is None else output
+        rows = self._results.decided(state, (begin, last), None, time_of(state.at), begin)
+        staged = stage(place.table, state, rows, time_column=RESULT_TIME)
+        payload = replace(payload, open=sum(file.rows for file in staged))
+        return replace(
+            change,
+            state=replace(state, payload=payload),
+            add=(*change.add, *staged),
+            remove=(*change.remove, *open_rows(place.table).live),
+        )
 
     def _affected(self, marked: DataFrame, state: State) -> list[Span]:
         """The times below the output watermark at which results that some rows affect are

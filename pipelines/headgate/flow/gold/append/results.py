@@ -44,7 +44,7 @@ class AppendResults:
             RESULT_TIME: F.timestamp_micros(TIME),
             RESULT_ID: F.col(ID),
             **{c.name: F.expr(f"cast(({c.expression}) as {c.type})") for c in declared.columns},
-            "final": F.lit(True),
+            "final": F.col(TIME) < F.col("_output"),
             "revision": F.lit(0),
             "updated_at": F.col("_now"),
         }
@@ -56,23 +56,37 @@ class AppendResults:
         names = gold_type(declared).fieldNames()
         self._columns = Projection(*(computed[name].alias(name) for name in names))
 
-    def decided(self, gold: State, span: Span, late: pa.Table | None, now: datetime) -> DataFrame:
+    def decided(
+        self,
+        gold: State,
+        span: Span,
+        late: pa.Table | None,
+        now: datetime,
+        output: int | None = None,
+    ) -> DataFrame:
         """The rows of ``gold_type`` that are decided within a span, from silver and the late table
         as they are for a state of the gold table. ``late`` are late rows that the late table does
-        not have yet."""
+        not have yet. Rows from the time ``output`` on are open; with None, there are none."""
         read = self._read(span)
         waiting = self._waiting(read, gold.operation, late)
-        return self.of(self._inputs.files_at(gold, [read]), waiting, span, now)
+        return self.of(self._inputs.files_at(gold, [read]), waiting, span, now, output)
 
     def _read(self, span: Span) -> Span:
         """The event times of the rows that decide what the results within a span are."""
         first, last = span
         return max(first - self.reach, EVERYTHING[0]), last
 
-    def of(self, files: Files, waiting: DataFrame | None, span: Span, now: datetime) -> DataFrame:
+    def of(
+        self,
+        files: Files,
+        waiting: DataFrame | None,
+        span: Span,
+        now: datetime,
+        output: int | None = None,
+    ) -> DataFrame:
         """The rows of ``gold_type`` that are decided within a span, from the rows of some files
-        without those that are ``waiting``."""
-        constants = F.broadcast(self._constants(span, now))
+        without those that are ``waiting``. ``output`` as in ``decided``."""
+        constants = F.broadcast(self._constants(span, now, output))
         rows = {
             name: each.crossJoin(constants).where(f"{TIME} between _read and _last")
             for name, each in self._inputs.included(files, waiting).items()
@@ -93,7 +107,7 @@ class AppendResults:
             found = more if found is None else found.unionByName(more)
         return found if found is None or count > MOST_SENT else F.broadcast(found)
 
-    def _constants(self, span: Span, now: datetime) -> DataFrame:
+    def _constants(self, span: Span, now: datetime, output: int | None) -> DataFrame:
         """One row with the values that change with every step. With literals that change, Spark
         would compile the query again each time."""
         first, last = span
@@ -102,5 +116,6 @@ class AppendResults:
             "_read": pa.array([self._read(span)[0]], pa.int64()),
             "_first": pa.array([first], pa.int64()),
             "_last": pa.array([last], pa.int64()),
+            "_output": pa.array([last + 1 if output is None else output], pa.int64()),
         }
         return self._spark.createDataFrame(pa.table(row))

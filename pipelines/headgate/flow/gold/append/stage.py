@@ -29,10 +29,11 @@ from headgate.flow.gold.schema import gold_type
 from headgate.flow.operations.drain import closing
 from headgate.flow.operations.stage_table import Change, StageTable
 from headgate.lake.tables.arrow import stage_arrow
-from headgate.lake.tables.data_file import DataFile
+from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.frames import TableRows, arrow_schema, micros
 from headgate.lake.tables.history import Watermarks
 from headgate.lake.tables.input_steps import InputStep, InputTables
+from headgate.lake.tables.open_rows import open_rows
 from headgate.lake.tables.payloads.gold import GoldPayload
 from headgate.lake.tables.row_counts import require_all
 from headgate.lake.tables.spans import EVERYTHING, Span
@@ -121,10 +122,10 @@ class AppendStage:
     ) -> DataFrame:
         """As ``FoldStage.defined_rows``; ``silver`` has the files of each input."""
         waiting = self._inputs.waiting(late, gold.operation)
-        first, _ = EVERYTHING
         output = GoldPayload.of(gold).final_through(self._lateness)
-        span = first, first if output is None else output - 1
-        return self._results.of(silver, waiting, span, now)
+        first, last = self._span(None, output)
+        final = first if output is None else output
+        return self._results.of(silver, waiting, (first, last), now, final)
 
     def inside(
         self, rows: DataFrame, computed: DataFrame, begin: int, end: int, *, only_final: bool
@@ -145,30 +146,43 @@ class AppendStage:
         state = held.advanced_to(step.n, now, payload)
         files = dict(zip(self._declared.inputs, step.files, strict=True))
         late = self._inputs.late_rows(files, before)
-        staged, final = self._staged(state, self._decided(before, payload), late, now)
+        staged, final, opened = self._staged(state, before, payload, late, now)
+        state = replace(state, payload=replace(payload, open=opened))
         rows = sum(file.rows for each in step.files for file in each)
         counts = {"pairs": rows, "folded": rows - len(late), "late": len(late), "final": final}
         state = state.counting(counts, changed=bool(counts["folded"] or final))
-        return Prepared(self.gold, state, add=staged), late
-
-    def _decided(self, before: GoldPayload, after: GoldPayload) -> Span | None:
-        """The times between two output watermarks; None if there are none."""
-        floor, output = (each.final_through(self._lateness) for each in (before, after))
-        first = EVERYTHING[0] if floor is None else floor
-        return None if output is None or output <= first else (first, output - 1)
+        return Prepared(self.gold, state, add=staged, remove=open_rows(self.gold).live), late
 
     def _staged(
-        self, state: State, span: Span | None, late: pa.Table, now: datetime
-    ) -> tuple[tuple[DataFile, ...], int]:
-        """The files of the results that are decided within a span, and their number, which is
-        counted after the last shuffle."""
-        if span is None:
-            return (), 0
-        rows = self._results.decided(state, span, late, now)
+        self,
+        state: State,
+        before: GoldPayload,
+        after: GoldPayload,
+        late: pa.Table | None,
+        now: datetime,
+    ) -> tuple[tuple[DataFile, ...], int, int]:
+        """The files of the results between two output watermarks, and of the open ones if the table
+        is live; and the numbers of final and of open rows, which are counted after the last
+        shuffle."""
+        floor, output = (each.final_through(self._lateness) for each in (before, after))
+        span = first, last = self._span(floor, output)
+        if first > last:
+            return (), 0, 0
+        final = first if output is None else output
+        rows = self._results.decided(state, span, late, now, final)
         observed = Observation()
-        counted = rows.observe(observed, F.count(F.lit(1)).alias("final"))
-        staged = stage(self.gold, state, counted, time_column=RESULT_TIME)
-        return staged, int(observed.get["final"] or 0)
+        is_final = F.col(FINAL)
+        numbers = (F.count_if(is_final).alias("final"), F.count_if(~is_final).alias("open"))
+        staged = stage(self.gold, state, rows.observe(observed, *numbers), time_column=RESULT_TIME)
+        return staged, int(observed.get["final"] or 0), int(observed.get["open"] or 0)
+
+    def _span(self, floor: int | None, output: int | None) -> Span:
+        """The times of the results that a step computes; the last is before the first if there are
+        none."""
+        first, last = EVERYTHING
+        begin = first if floor is None else floor
+        end = last if self._declared.live else (first if output is None else output) - 1
+        return begin, end
 
     def _prepare_late(
         self, step: InputStep, now: datetime, gold: State, late: pa.Table
@@ -210,4 +224,5 @@ class AppendStage:
             rows.unpersist()
         payload = closing(held, state.operation, found["last"] + 1)
         total = add_counts(state.total, {"final": found["rows"]})
-        return Change(replace(state, payload=payload, total=total, changed_at=state.at), add=staged)
+        state = replace(state, payload=replace(payload, open=0), total=total, changed_at=state.at)
+        return Change(state, add=staged, remove=open_rows(self.gold).live)
