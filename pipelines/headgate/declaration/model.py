@@ -249,8 +249,8 @@ class GoldTable:
     is the value that it has built. ``columns`` are computed from ``by`` and ``measures`` when the
     table is written. ``salt`` is the number of parts into which the first step of a fold divides
     each key; None for one part. ``step`` is the time from the begin of a step to that of the next
-    one, or ``AUTO``; None for a step with every batch. ``live``: the table of an append operator also
-    has the results that are not final yet. A version that breaks a rule of ``suite``
+    one, or ``AUTO``; None for a step with every batch. ``live``: the table of an append operator
+    also has the results that are not final yet. A version that breaks a rule of ``suite``
     does not become visible. ``late`` says when late rows are replayed; None if they are replayed
     only by hand. ``time`` is the time by which rows are in windows. A table reads rows of the
     silver tables ``inputs``, or, as a *rollup*, the final rows of the gold table ``reads``, which

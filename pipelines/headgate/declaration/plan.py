@@ -201,6 +201,7 @@ def _gold(table: GoldTable, pipeline: Pipeline) -> dict[str, Any]:
         "allowed_lateness": format_duration(table.allowed_lateness) if has_lateness else None,
         "salt": table.salt,
         "step": table.step and format_step(table.step),
+        **({"live": True} if table.live else {}),
         **suite_plan(table.suite),
         "schema": _schema(gold_columns(table)),
         "late": None if table.is_rollup else late,
@@ -345,6 +346,8 @@ def _gold_lines(gold: Mapping[str, Any], table: GoldTable) -> list[str]:
         lines.append(f"  salt     {gold['salt']} parts of each key in the first step")
     if gold["step"]:
         lines.append(f"  step     {gold['step']}")
+    if gold.get("live"):
+        lines.append("  live     each step shows the results that are not final, too")
     return lines
 
 

@@ -27,6 +27,7 @@ from headgate.declaration.plan import describe, plan
 from headgate.declaration.types import INT, STRING, TIMESTAMP, Struct
 from headgate.flow.gold.operators.join import Join
 from tests.support.joins import DECLARATION, FOLD, ROLLUP, changed, declared
+from tests.support.toys import toys
 
 ON, WITHIN, WHO = "on: [user]", "within: 1 hour", "who: clicks.user"
 KIND = "within: 1 hour\n      kind: full\n      where: purchases.amount > 3"
@@ -345,6 +346,31 @@ def test_a_join_of_two_sources_has_the_batch_ids_of_their_input_log() -> None:
     other = declared(*SEEN, ("schema: {id: string", "schema: {id: string, more: string"))
     assert pipeline.definitions[log] == other.definitions[log]
     assert pipeline.definitions["bronze/visits"] != other.definitions["bronze/visits"]
+
+
+LATENESS = "    allowed_lateness: 20 seconds\n"
+
+
+def test_a_live_join_has_the_same_meaning() -> None:
+    live = declared((LATENESS, LATENESS + "    live: true\n"))
+    assert (live.gold["bought"].live, declared().gold["bought"].live) == (True, False)
+    assert live.definitions == declared().definitions
+
+
+def test_only_a_join_can_be_live() -> None:
+    fold = FOLD.rstrip() + "\n    live: true\n"
+    with pytest.raises(DeclarationError, match="open rows are always shown, except those of joins"):
+        declared(more=fold)
+
+
+def test_the_open_rows_of_a_live_join_are_not_published() -> None:
+    publish = "publish:\n  out: {from: gold.bought, when: update, jsonl: {path: out.jsonl}}\n"
+    live = LATENESS, LATENESS + "    live: true\n"
+    with toys():
+        with pytest.raises(DeclarationError, match="each step replaces the open rows") as refused:
+            declared(live, more=publish)
+        assert refused.value.problems[0].nearest == "final"
+        assert declared(live, more=publish.replace("update", "final")).publish
 
 
 def test_a_backfill_leaves_joins_out() -> None:

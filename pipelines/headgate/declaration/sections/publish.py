@@ -45,9 +45,7 @@ def build_publication(
     if layer == "gold" and table in endless and asked != "update":
         report.at(when or section, f"no row of gold.{table} is ever final", "when: update")
     if when and layer == "gold" and table in live and asked == "update":
-        message = (
-            f"each step replaces the open rows of gold.{table}, which is live; send final rows"
-        )
+        message = f"each step replaces the open rows of gold.{table}; send its final rows"
         report.at(when, message, "final")
     return Publication(name, layer, table, asked, *sink)  # type: ignore[arg-type]
 

@@ -52,9 +52,9 @@ class JoinKindOperator(AppendOperator[Join]):
             "join",
             "section",
             "Pairs of rows of two silver tables, with equal values and with times that are close "
-            "to each other. The tables may be of two sources. A pair has the time of its later row. "
-            "It is computed once, when the watermark has passed this time by `allowed_lateness`, and "
-            "is final. "
+            "to each other. The tables may be of two sources. A pair has the time of its later "
+            "row. It is computed once, when the watermark has passed this time by "
+            "`allowed_lateness`, and is final. "
             "The rows of a pair are named as their tables: `columns: {user: clicks.user, paid: "
             "purchases.amount}`. A late row of either table goes to the late table of the join.",
             replaces=REPLACED,
