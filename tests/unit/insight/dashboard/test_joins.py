@@ -76,7 +76,7 @@ def test_its_page_says_what_it_is(client: httpx.Client) -> None:
     assert found["operator"] == (
         "join: inner, purchases at most 1 hour after clicks, on user; where: purchases.amount > 3"
     )
-    assert (found["read"], found["rejected"], found["rules_of"]) == (20, 4, "purchases")
+    assert (found["read"], found["rejected"], found["rules_of"]) == (20, 4, ["purchases"])
     assert found["late_share"] == pytest.approx(2 / 9)
 
 

@@ -26,6 +26,7 @@ def about(view: GoldView) -> dict[str, Any]:
         "table": facts.table,
         "operator": "; ".join(f"{label}: {line}" for label, line in lines),
         "reads": view.table.reads,
+        "counts": "rows" if operator.appends else "pairs",
         "keys": facts.keys,
         "figures": [{"name": f.name, "type": f.type, "across": f.across} for f in facts.figures],
         "begin": facts.begin,
@@ -57,23 +58,21 @@ def summary(shown: Shown, table: str, gold: ReleasedVersion) -> dict[str, Any]:
 
 def refused(shown: Shown, table: str) -> dict[str, Any]:
     """How many of the records that a gold table is made of were quarantined or rejected.
-    ``rules_of`` is its silver table, if that has rules."""
+    ``rules_of`` are its silver tables that have rules, ``sources`` the sources of all."""
     inputs = [shown.pipeline.silver[name] for name in shown.gold(table).inputs]
-    # Of several silver tables, the first one that has rules.
-    declared = next((each for each in inputs if each.suite is not None), inputs[0])
-    silver = shown.version(SILVER.path(declared.name))
-    if silver is None:
-        nothing = {"read": 0, "quarantined": 0, "quarantined_share": None, "rejected": 0}
-        return nothing | {"rules_of": None}
-    total = silver.state.total
-    read = records_in(total)
-    quarantined = total.get("quarantined", 0)
+    versions = ((each, shown.version(SILVER.path(each.name))) for each in inputs)
+    totals = [(each, version.state.total) for each, version in versions if version is not None]
+    # The tables of a source count the same records.
+    of_sources = {each.source: total for each, total in totals}
+    read = sum(map(records_in, of_sources.values()))
+    quarantined = sum(total.get("quarantined", 0) for total in of_sources.values())
     return {
         "read": read,
         "quarantined": quarantined,
         "quarantined_share": quarantined / read if read else None,
-        "rejected": total.get("rejected", 0),
-        "rules_of": declared.name if declared.suite is not None else None,
+        "rejected": sum(total.get("rejected", 0) for _, total in totals),
+        "rules_of": [each.name for each in inputs if each.suite is not None],
+        "sources": [*dict.fromkeys(each.source for each in inputs)],
     }
 
 

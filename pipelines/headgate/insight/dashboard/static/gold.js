@@ -61,7 +61,7 @@ class GoldPage {
         { class: "head" },
         h("h1", {}, table),
         h("span", { class: "soft" }, this.about.operator.replace(/^window: /, "")),
-        h("p", { class: "links" }, this.about.reads ? h("a", { href: at("gold", pipeline, this.about.reads) }, `Made from ${this.about.reads}`) : h("a", { href: at("late", pipeline, table) }, "Late rows"), h("a", { href: at("quarantine", pipeline) }, "Quarantine"), this.about.rules_of && h("a", { href: at("rejected", pipeline, this.about.rules_of) }, "Rejected rows"), h("a", { href: at("ledger", pipeline) }, "Ledger")),
+        h("p", { class: "links" }, this.about.reads ? h("a", { href: at("gold", pipeline, this.about.reads) }, `Made from ${this.about.reads}`) : h("a", { href: at("late", pipeline, table) }, "Late rows"), ...links(this.about.sources, "Quarantine", (source) => at("quarantine", pipeline, source)), ...links(this.about.rules_of, "Rejected rows", (silver) => at("rejected", pipeline, silver)), h("a", { href: at("ledger", pipeline) }, "Ledger")),
       ),
       this.figures.trouble,
       this.held,
@@ -94,9 +94,9 @@ class GoldPage {
         { name: "Version shown", value: `batch ${count(found.n)}`, below: `log version ${count(found.version)}` },
         { name: "Rows", value: count(found.rows), below: `${count(found.final)} final, ${count(Math.max(found.rows - found.final, 0))} open` },
         within && { name: "Windows", value: span(within.end - within.first), below: `to ${time(within.end, 60)} UTC` },
-        !found.reads && { name: "Late", value: percent(found.late_share), below: `${count(found.late)} of ${count(found.pairs)} pairs`, tone: found.late_share > 0.05 ? "warn" : null },
+        !found.reads && { name: "Late", value: percent(found.late_share), below: `${count(found.late)} of ${count(found.pairs)} ${found.counts}`, tone: found.late_share > 0.05 ? "warn" : null },
         { name: "Quarantined", value: percent(found.quarantined_share), below: `${count(found.quarantined)} of ${count(found.read)} records`, tone: found.quarantined_share > 0.05 ? "warn" : null },
-        found.rules_of && { name: "Rejected", value: count(found.rejected), below: `by the rules of ${found.rules_of}` },
+        found.rules_of.length && { name: "Rejected", value: count(found.rejected), below: `by the rules of ${found.rules_of.join(" and ")}` },
       ]),
     ]);
   }
@@ -147,4 +147,9 @@ class GoldPage {
       this.rows.show(found, sort);
     });
   }
+}
+
+/** A link for each name; each says its name if there are several. */
+function links(names, label, address) {
+  return names.map((name) => h("a", { href: address(name) }, names.length > 1 ? `${label}: ${name}` : label));
 }
