@@ -41,7 +41,8 @@ sources:
         url: string
         event_time: timestamp
 silver:
-  clean_bids:
+"""
+CLEAN = """  clean_bids:
     from: bids
     columns: {channel: lower(channel)}
     where: auction is not null
@@ -51,8 +52,8 @@ LATENESS = "    allowed_lateness: 10 seconds\n"
 
 
 def _table(how: str, lateness: str = LATENESS) -> str:
-    """Gold with one table, which divides its rows as ``how`` says."""
-    head = "gold:\n  bids_per_minute:\n    from: clean_bids\n"
+    """Silver, and gold with one table, which divides its rows as ``how`` says."""
+    head = f"{CLEAN}gold:\n  bids_per_minute:\n    from: clean_bids\n"
     return f"{head}    {how}\n    by: [auction]\n{MEASURES}{lateness}"
 
 
@@ -63,6 +64,25 @@ ROLLUP = f"""
     by: [auction]
     measures: {{bids: sum(bids), volume: sum(volume), top: max(top)}}
 {LATENESS}"""
+FIRST = ("apple", "baidu", "facebook")
+JOIN = f"""\
+  first_bids:
+    from: bids
+    columns: {{channel: lower(channel)}}
+    where: auction is not null and channel in {FIRST}
+  other_bids:
+    from: bids
+    columns: {{channel: lower(channel)}}
+    where: auction is not null and channel not in {FIRST}
+gold:
+  again:
+    join: {{left: first_bids, right: other_bids, on: [auction, bidder], within: 100 seconds}}
+    columns:
+      auction: first_bids.auction
+      bidder: first_bids.bidder
+      more: other_bids.price - first_bids.price
+{LATENESS}"""
+"""At ``feed.RATE`` events a second, a bid may be paired with any of half a million others."""
 OPERATORS = {
     "tumbling": _table("window: {tumbling: 1 minute}"),
     "hopping": _table("window: {hopping: {size: 1 minute, every: 30 seconds}}"),
@@ -71,6 +91,7 @@ OPERATORS = {
     "running": _table("running: true", lateness=""),
     "count": _table("window: {count: 100}", lateness=""),
     "rollup": _table("window: {tumbling: 1 minute}") + ROLLUP,
+    "join": JOIN,
 }
 DECLARATION = SOURCE + OPERATORS["tumbling"]
 

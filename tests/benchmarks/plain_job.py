@@ -35,6 +35,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from headgate.driver import session
 from headgate.driver.session import LocalSessions
 from headgate.machine.jars import cached_jars
+from tests.benchmarks.headgate_job import FIRST
 from tests.benchmarks.measuring import Meter
 
 SCHEMA = (
@@ -195,6 +196,27 @@ def _rollup(spark: SparkSession, folder: Path) -> StreamingQuery:
     return _start(_rolled_up(minutes), folder, "rollup")
 
 
+def _pairs(spark: SparkSession, folder: Path) -> StreamingQuery:
+    # The best that Spark has for states of this size.
+    store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", store)
+    changes = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+    spark.conf.set(changes, "true")
+    rows, is_first = _read_silver(spark, folder), F.col("channel").isin(*FIRST)
+    same = "first.auction = other.auction and first.bidder = other.bidder"
+    within = "other.event_time between first.event_time and first.event_time + interval 100 seconds"
+    pairs = (
+        rows.where(is_first)
+        .alias("first")
+        .join(
+            _read_silver(spark, folder).where(~is_first).alias("other"),
+            F.expr(f"{same} and {within}"),
+        )
+    )
+    columns = ("first.auction", "first.bidder", "other.price - first.price as more")
+    return _start(pairs.selectExpr(*columns, "other.event_time"), folder, "gold")
+
+
 def _merged(
     spark: SparkSession, folder: Path, totals: Callable[[DataFrame], DataFrame]
 ) -> StreamingQuery:
@@ -230,6 +252,7 @@ OPERATORS: Mapping[str, Sequence[Start]] = {
     "running": (partial(_merged, totals=_totals),),
     "count": (partial(_gold, totals=_counted),),
     "rollup": (partial(_gold, totals=_per_minute), _rollup),
+    "join": (_pairs,),
 }
 
 
