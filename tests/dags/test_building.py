@@ -132,8 +132,8 @@ def test_the_shipped_dags(found: Mapping[str, Found]) -> None:
     shipped = found["shipped"]
     assert shipped["errors"] == {}
     examples = (
-        *("attribution", "auctions", "auctions_kafka", "checkout", "checkout_kafka"),
-        *("clicks", "revenue"),
+        *("anomalies", "attribution", "auctions", "auctions_kafka", "checkout", "checkout_kafka"),
+        *("clicks", "hot_items", "rates", "revenue"),
     )
     assert set(shipped["dags"]) == SHARED | {
         f"{pipeline}__{what}" for pipeline in examples for what in ("stream", "control", "gold")
