@@ -18,10 +18,6 @@ from pyspark.sql import SparkSession
 
 from headgate.driver.task import RebuildRequest
 from headgate.flow.gates import documents
-from headgate.history.recompute.computing import recompute
-from headgate.history.recompute.plan import WHOLE
-from headgate.insight.ledger.balance import balance
-from headgate.insight.ledger.by_id import by_id
 from tests.property.inputs.definitions import Results
 from tests.support.compacted import kept
 from tests.support.engine import Engine
@@ -38,6 +34,7 @@ from tests.support.joined_project import (
     events,
     late,
     output,
+    prove,
 )
 from tests.support.landing import Landing, lines
 from tests.support.postgres import PASSWORD, is_there, running_server
@@ -50,17 +47,6 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def project(tmp_path: Path, spark: SparkSession) -> JoinedProject:
     return JoinedProject(tmp_path, spark)
-
-
-def prove(engine: Engine) -> None:
-    """The ledger holds, by id too, and the tables are as their definitions say."""
-    assert balance(engine.layout, engine.pipeline).differences == ()
-    assert by_id(engine.layout, engine.pipeline).findings == ()
-    wanted = dict.fromkeys(engine.pipeline.gold, WHOLE)
-    found = recompute(engine.spark, engine.layout, engine.pipeline, wanted, engine.clock())
-    assert found.holds
-    for table in found.tables:
-        assert table.equal == len(read(engine.root, f"gold/{table.table}", "shop"))
 
 
 def replay_all(engine: Engine) -> None:

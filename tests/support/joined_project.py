@@ -15,6 +15,10 @@ from pyspark.sql import SparkSession
 from headgate.declaration.load import load
 from headgate.declaration.model import Pipeline
 from headgate.driver.task import NO_REBUILD, RebuildRequest
+from headgate.history.recompute.computing import recompute
+from headgate.history.recompute.plan import WHOLE
+from headgate.insight.ledger.balance import balance
+from headgate.insight.ledger.by_id import by_id
 from tests.property.inputs.definitions import LEFT, RIGHT, AsOf, Join, Results
 from tests.property.inputs.logs import Row
 from tests.support.engine import Engine
@@ -185,6 +189,17 @@ def late(sent: Sequence[Event]) -> list[Event]:
 def output(sent: Sequence[Event]) -> int:
     """The output watermark after some events."""
     return (max(event.at for event in sent) - LATENESS - NOON) // MICRO
+
+
+def prove(engine: Engine) -> None:
+    """The ledger holds, by id too, and the tables are as their definitions say."""
+    assert balance(engine.layout, engine.pipeline).differences == ()
+    assert by_id(engine.layout, engine.pipeline).findings == ()
+    wanted = dict.fromkeys(engine.pipeline.gold, WHOLE)
+    found = recompute(engine.spark, engine.layout, engine.pipeline, wanted, engine.clock())
+    assert found.holds
+    for table in found.tables:
+        assert table.equal == len(read(engine.root, f"gold/{table.table}", "shop"))
 
 
 @dataclass

@@ -212,6 +212,15 @@ CASES = (
         OVER,
     ),
     Case(
+        "over",
+        "over: {table: clean, rows: 9, within: 1 hour, measures: {rows: count(*)}}",
+        "over: {table: clean, rows: 10, within: 1 hour, measures: {rows: count(*)}}",
+        "over: {table: clean, rows: 9, measures: {rows: count(*)}}",
+        "over.rows",
+        "needs 'within', such as `within: 1 day`",
+        OVER,
+    ),
+    Case(
         "union",
         "union: [clean, other]",
         "union: [other, clean]",

@@ -121,6 +121,30 @@ class Over:
 
 
 @dataclass(frozen=True)
+class OverRows:
+    """For each row, the rows of its key that came before it, of any input: the last ``most`` of
+    them that are at most ``size`` earlier."""
+
+    most: int
+    size: int
+
+    def results(self, rows: Collection[Row]) -> Results:
+        in_order = sorted(rows, key=lambda row: (row.time, row.id))
+        found = {}
+        for one in in_order:
+            near = [each.id for each in in_order if self._counts(one, each)]
+            found[one.id] = one.time, " ".join(near[-self.most - 1 :])
+        return found
+
+    def _counts(self, one: Row, each: Row) -> bool:
+        is_near = one.key == each.key and each.time >= one.time - self.size
+        return is_near and (each.time, each.id) <= (one.time, one.id)
+
+    def affected(self, row: Row, result: str, rows: Mapping[str, Row]) -> bool:
+        return result == row.id or self._counts(rows[result], row)
+
+
+@dataclass(frozen=True)
 class Windows:
     """All rows of a window of ``size``, as one result: what SQL over a window may look at."""
 
@@ -153,5 +177,6 @@ DEFINITIONS: Mapping[str, Definition] = {
     "full join": Join(-2, 3, frozenset({LEFT, RIGHT})),
     "as of": AsOf(5),
     "over": Over(3),
+    "over rows": OverRows(2, 4),
     "windows": Windows(4),
 }
