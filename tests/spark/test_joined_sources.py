@@ -13,10 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.driver.task import RebuildRequest
-from tests.spark.test_joins import prove
 from tests.support.engine import Engine
 from tests.support.failing import dying
-from tests.support.joined_project import LATENESS, MICRO, NOON, Event, events, late, output
+from tests.support.joined_project import LATENESS, MICRO, NOON, Event, events, late, output, prove
 from tests.support.joined_sources import LOG, SOURCES, JoinedSources
 from tests.support.landing import Landing, lines
 from tests.support.tables import read
