@@ -22,7 +22,7 @@ from headgate.cli.options import (
 )
 from headgate.cli.output import console, grid, respond
 from headgate.cli.rows import as_text, print_rows
-from headgate.cli.sources import SourceLabels, the_source
+from headgate.cli.sources import SourceLabels
 from headgate.errors import UsageError
 from headgate.insight.querying.names import Queried
 from headgate.insight.querying.sandbox import QueryError
@@ -77,7 +77,11 @@ def _versions(queried: Queried, at: Sequence[str]) -> Mapping[str, int]:
 
 
 def _batches(declared: Pipeline, at: Sequence[str]) -> dict[str, int]:
-    """The batch ids of --at, by source. Raises BadParameter, UsageError."""
+    """The batch ids of --at, by source and by input log. Raises BadParameter, UsageError."""
+    from headgate.declaration.graph import graph_of
+    from headgate.declaration.kinds import NUMBERING
+
+    names = {node.name: node.name for node in graph_of(declared).of(*NUMBERING)}
     found: dict[str, int] = {}
     for each in at:
         source, _, number = each.rpartition("=")
@@ -89,7 +93,8 @@ def _batches(declared: Pipeline, at: Sequence[str]) -> dict[str, int]:
                 f"{declared.name} has several sources, each with batch ids of its own",
                 remedy=f"say of which source: {known}",
             )
-        found[the_source(declared, source or None).name] = int(number)
+        name = source or next(iter(names))
+        found[declaration.named(names, name, f"{declared.name} has no source")] = int(number)
     return found
 
 
