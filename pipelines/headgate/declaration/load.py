@@ -98,6 +98,7 @@ def _build(
     metrics = build_metrics(root.section("metrics"), report, project)
     circuit_breaker = build_circuit_breaker(root.section("circuit_breaker"), report)
     pipeline = root.text("pipeline")
+    _check_backfill(root, gold, report)
     if report.problems or pipeline is None:
         return None
     meant = meaning(pipeline, sources, silver, gold)
@@ -117,6 +118,17 @@ def _build(
         text=text,
         **root.values("jobs"),
     )
+
+
+def _check_backfill(root: Section, gold: Mapping[str, GoldTable], report: ProblemReport) -> None:
+    """Reports a schedule of backfills that would have nothing to do."""
+    airflow = root.section("airflow")
+    at = airflow.get("backfill") if airflow else None
+    can = any(not each.is_rollup and not operator_of(each).appends for each in gold.values())
+    if at is not None and gold and not can and not root.reported("gold"):
+        report.at(
+            at, "no gold table can be backfilled: only tables that read silver by windows can"
+        )
 
 
 def _build_publications(

@@ -373,6 +373,13 @@ def test_the_open_rows_of_a_live_join_are_not_published() -> None:
         assert declared(live, more=publish.replace("update", "final")).publish
 
 
+def test_a_schedule_of_backfills_needs_a_table_with_windows() -> None:
+    airflow = "airflow: {backfill: {every: 1 day}}\n"
+    assert declared(more=FOLD + airflow).backfill is not None
+    with pytest.raises(DeclarationError, match=r"airflow\.backfill: no gold table can be"):
+        declared(more=airflow)
+
+
 def test_a_backfill_leaves_joins_out() -> None:
     pipeline = declared(more=FOLD + ROLLUP)
     assert [*pipeline.with_late_rows] == ["bought", "per_hour"]
