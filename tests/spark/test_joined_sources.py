@@ -4,6 +4,7 @@ as plain Python says."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -12,13 +13,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.declaration.kinds import INPUTS
+from headgate.declaration.load import load
 from headgate.driver.task import RebuildRequest
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.joined_project import LATENESS, MICRO, NOON, Event, events, late, output, prove
-from tests.support.joined_sources import LOG, SOURCES, JoinedSources
+from tests.support.joined_sources import LOG, SOURCE, SOURCES, JoinedSources
 from tests.support.landing import Landing, lines
 from tests.support.tables import read
+from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
 
@@ -239,3 +243,58 @@ def test_tables_do_not_wait_for_an_idle_source(project: JoinedSources) -> None:
         rebuilt.catch_up()
     project.compare(included, project.upto())
     prove(rebuilt)
+
+
+OF_THREE = """
+pipeline: shop
+sources:
+{sources}
+silver:
+  clicks: {{from: web}}
+  purchases: {{from: till}}
+  returns: {{from: desk}}
+gold:
+  all_three:
+    union: [clicks, purchases, returns]
+    columns: {{id: "coalesce(clicks.id, purchases.id, returns.id)"}}
+    allowed_lateness: 20 s
+  some:
+    union: [purchases, returns]
+    columns: {{id: "coalesce(purchases.id, returns.id)"}}
+    allowed_lateness: 20 s
+"""
+
+
+def test_tables_of_three_sources_are_read_together(tmp_path: Path, spark: SparkSession) -> None:
+    """Each set of sources has an input log of its own."""
+    names = ("web", "till", "desk")
+    landings = {name: Landing(tmp_path / name) for name in names}
+    for landing in landings.values():
+        landing.folder.mkdir()
+    file = tmp_path / "shop.yml"
+    sources = (SOURCE.format(name=name, landing=landings[name].folder) for name in names)
+    file.write_text(OF_THREE.format(sources="".join(sources)))
+    sent = {name: events(60, seed=seed) for seed, name in enumerate(names)}
+    with toys():
+        engine = Engine(spark, load(file), tmp_path / "lake")
+        for number, (begin, end) in enumerate(pairwise((0, 10, 35, 60))):
+            for name in names[number:] + names[:number]:
+                part = (replace(e, id=f"{name}-{e.id}").line for e in sent[name][begin:end])
+                landings[name].write(f"{number}.json", lines(part))
+                engine.list_new(name)
+                engine.ingest(None, name)
+                if number != 1:
+                    engine.catch_up()
+        engine.catch_up()
+        for table, of in (("all_three", names), ("some", names[1:])):
+            upto = min(output(sent[name]) for name in of)
+            expected = {
+                f"{name}-{event.id}"
+                for name in of
+                for event in sent[name]
+                if event not in late(sent[name]) and event.time < upto
+            }
+            assert {row["id"] for row in read(engine.root, f"gold/{table}", "shop")} == expected
+        prove(engine)
+        numbering = {node.name for node in engine.runtime.graph.of(INPUTS)}
+        assert numbering == {"desk-till", "desk-till-web"}
