@@ -358,6 +358,8 @@ class PipelineRuntime:
 
         Raises CommitRefusedError, FencedError.
         """
+        if not self.inputs:
+            return
         with self.bronze_lock:
             built = self._rebuilt_tables
             for node in self.graph.of(INPUTS):

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from headgate.commands import SEE_DAMAGE, pipeline_command
-from headgate.declaration.kinds import BRONZE, GOLD, LATE, kind_of, name_of
+from headgate.declaration.kinds import GOLD, LATE, kind_of, name_of
 from headgate.lake.tables.data_file import FINAL, DataFile
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.live_files import live_files
@@ -136,8 +136,10 @@ def _from_live_files(
     if not all(file.is_ours for file in live):
         raise _gap(table, after, upto)
     # A rebuild groups batches differently, so a reader of the former table can continue in it only
-    # at a batch id where every rebuild ends a file. Bronze has a file for each batch.
-    is_rebuilt = begins.kind == "reset" and begins.origin is None and kind_of(table.name) != BRONZE
+    # at a batch id where every rebuild ends a file. Bronze has a file for each batch, and an input
+    # log has none.
+    is_derived = not kind_of(table.name).numbers_batches
+    is_rebuilt = begins.kind == "reset" and begins.origin is None and is_derived
     if is_rebuilt and 0 < after < begins.n and after not in watermarks:
         raise _gap(table, after, begins.n)
     merged = (file.n for file in live if file.merged_from is not None)
