@@ -279,7 +279,8 @@ def _state(
         return None, still
     pairs = _pairs(declared, layout, table, operation.number)
     source = graph_of(declared).numbered_by(gold.name).name
-    return Replayed(operation.number, operation.position[source].n, pairs), False
+    at = operation.position.get(source)
+    return Replayed(operation.number, at.n if at else 0, pairs), False
 
 
 def _require_free(declared: Pipeline, layout: Layout, table: GoldTable) -> None:

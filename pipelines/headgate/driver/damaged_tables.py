@@ -34,7 +34,7 @@ class DamagedTables:
             raise error
         self._errors.setdefault(path, error)
         self.held = depending_on(self._graph, self._errors)
-        if len(failed := self.errors) == len(self._sources):
+        if (failed := self.errors).keys() >= {*self._sources}:
             raise joined_error(failed, self._sources)
 
     @contextmanager
@@ -55,11 +55,12 @@ class DamagedTables:
 
     @property
     def errors(self) -> Mapping[str, HeadgateError]:
-        """The first error of each source that is held, by its name."""
+        """The first error of each source that is held, by its name, and of each input log whose
+        tables are."""
         found = dict[str, HeadgateError]()
         for path, error in self._errors.items():
             if not self._written.isdisjoint(depending_on(self._graph, [path])):
-                found.setdefault(self._graph.sources_of(path)[0], error)
+                found.setdefault(self._graph.numbered_by(path).name, error)
         return found
 
     @property

@@ -92,7 +92,8 @@ class JobProgress:
         progress._take(runtime)
         progress._read = progress.read
         held = runtime.held
-        progress._report({n: SourceReport(failure=each.failure) for n, each in held.items()})
+        of_sources = ((name, each) for name, each in held.items() if name in runtime.bronze)
+        progress._report({n: SourceReport(failure=each.failure) for n, each in of_sources})
         progress._write()
         return progress
 

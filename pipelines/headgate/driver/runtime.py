@@ -38,6 +38,7 @@ from headgate.lake.control.ownership import LAYERS
 from headgate.lake.storage.layout import Layout
 from headgate.lake.tables.decisions import IDLE, NO_DECISIONS, ControlTable, Position, position_of
 from headgate.lake.tables.errors import LogGapError
+from headgate.lake.tables.payloads.inputs import InputsPayload
 from headgate.lake.tables.table import Table, TableOf
 from headgate.lake.tables.table_schema import TableSchema
 
@@ -341,8 +342,10 @@ class PipelineRuntime:
     def undecidable(self) -> frozenset[str]:
         """The sources for whose tables nothing may be decided now. What is decided during a rebuild
         of bronze has a place among batches that the publication removes, so it would be lost for
-        the tables of the source. While bronze is damaged, there is no place."""
-        return self.reread | (self.bronze.keys() - set(self.readable))
+        the tables of the source. While bronze or an input log is damaged, there is no place."""
+        logs = (node for node in self.graph.of(INPUTS) if node.path in self.damaged.held)
+        of_logs = {source for node in logs for source in self.graph.sources_of(node.path)}
+        return self.reread | (self.bronze.keys() - set(self.readable)) | of_logs
 
     def decide(self, decide: Callable[[Position], Decided]) -> Decided:
         """Call ``decide`` with the position of every source. Until it returns, this process, which
@@ -381,9 +384,21 @@ class PipelineRuntime:
         """
         with self.bronze_lock:
             self.control.refresh()
+            before = InputsPayload.of(self._numbering[log].refresh()).inputs
             self.advance_inputs()
-            self._decide_idle(log, idle, now)
-            self.advance_inputs()
+            after = InputsPayload.of(self._numbering[log].refresh()).inputs
+            known = self.control.known.idle(log)
+            # One of them may have delivered since it was looked at.
+            silent = {s for s in idle if s in known or before.get(s, 0) == after[s]}
+            if silent > {*known}:
+                self._decide_idle(log, sorted(silent), now)
+                self.advance_inputs()
+
+    def records_read(self) -> dict[str, int]:
+        """The number of records that bronze has of each source now."""
+        with self.bronze_lock:
+            found = {name: self._numbering[name].refresh().total for name in self.readable}
+        return {name: total.get("read", 0) for name, total in found.items()}
 
     def decide_operation(
         self, operation: str, document: Document, now: datetime, request: str | None = None

@@ -101,7 +101,8 @@ class Stages:
 
     @property
     def held(self) -> dict[str, SourceHold]:
-        """The sources some of whose tables cannot go on, by name. Any thread may read it."""
+        """The sources some of whose tables cannot go on, by name, and the input logs of tables of
+        several sources. Any thread may read it."""
         found: dict[str, SourceHold] = {}
         for source, hold in tuple(self._held.values()):
             found.setdefault(source, hold)
@@ -208,7 +209,15 @@ class Stages:
             if not _waits(gold := self.gold[name], waits_for)
             and not self._is_left_out(*(place.table for place in gold.places))
         }
-        upto = {name: gold.reached() for name, gold in ready.items()}
+        upto = dict[str, int]()
+
+        def ask(name: str, gold: GoldStage) -> bool:
+            upto[name] = gold.reached()
+            return True
+
+        for name, gold in ready.items():
+            of = self._graph.numbered_by(GOLD.path(name)).name
+            self._unless_held(f"gold {name}", of, now, partial(ask, name, gold))
         # Read the decisions after upstream, so that none that it has passed is missed.
         if self._control.refresh().generation != generation:
             return False
@@ -217,9 +226,11 @@ class Stages:
         operations = {node.name: self._operations(node.name) for node in numbering}
 
         def catch_up(name: str) -> bool:
+            if name not in upto:  # it is held
+                return False
             path = GOLD.path(name)
-            own, source = self._graph.numbered_by(path).name, self._graph.sources_of(path)[0]
-            how = upto[name], name, operations[own], now, most_steps
+            source = self._graph.numbered_by(path).name
+            how = upto[name], name, operations[source], now, most_steps
             return self._unless_held(f"gold {name}", source, now, partial(self._step_to, *how))
 
         # Validate in one thread only: the context of Great Expectations is global.
@@ -321,7 +332,8 @@ class Stages:
             return Operations((), self._graph)
         known = self._control.known
         replays = frozenset(each.n for each in known.replays_of(source))
-        return Operations(known.operations_of(source), self._graph, replays)
+        asked = known.operations_of(source)
+        return Operations(asked, self._graph, replays, known.read_by_logs(source))
 
 
 def _waits(gold: GoldStage, waits_for: Collection[str]) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from headgate.declaration.kinds import BRONZE
 from headgate.driver.errors import StopRequested
 from headgate.driver.idle_sources import IdleSources
 from headgate.driver.input_stream import InputStream
@@ -186,7 +185,7 @@ class StreamSupervisor:
     def _require_one(self) -> None:
         """Raises the error of the sources if all of them are held."""
         failed = self._failed()
-        if len(failed) == len(self._run.runtime.bronze):
+        if failed.keys() >= self._run.runtime.bronze.keys():
             raise joined_error(failed, self._run.runtime.pipeline.sources)
 
     def _is_done(self) -> bool:
@@ -215,7 +214,7 @@ class StreamSupervisor:
         self._take_in()
         is_new = False
         if run.writes_bronze and self._idle.watches:
-            is_new = self._idle.step(self._read(), self._reports(), run.clock())
+            is_new = self._idle.step(run.runtime.records_read(), self._reports(), run.clock())
         with lock.if_free() as free:
             # A job that does not write bronze has already caught up above.
             if free and is_new:
@@ -235,16 +234,9 @@ class StreamSupervisor:
         if news:
             run.report(run.progress)
 
-    def _read(self) -> dict[str, int]:
-        """The records that bronze has of each source, as of the last batch."""
-        totals = self._run.progress.totals
-        return {
-            name: totals.get(BRONZE.path(name), {}).get("read", 0)
-            for name in self._run.runtime.pipeline.sources
-        }
-
     def _reports(self) -> dict[str, SourceReport]:
-        reports = {name: SourceReport() for name in self._run.runtime.held}
+        runtime = self._run.runtime
+        reports = {name: SourceReport() for name in runtime.held if name in runtime.bronze}
         for stream in self.streams:
             reports.update(stream.input.reports())
         return self._with_holds(reports)
@@ -311,5 +303,7 @@ class StreamSupervisor:
     def _also(self) -> str | None:
         """The trouble for which the tables do not wait."""
         run, scheduled = self._run, (self._savepoints.trouble, self._late_replays.trouble)
-        tables = run.publications.trouble, run.runtime.stages.trouble
+        holds = run.runtime.held.items()
+        logs = (f"{n}: {each.error.message}" for n, each in holds if n not in run.runtime.bronze)
+        tables = run.publications.trouble, run.runtime.stages.trouble, *logs
         return joined_messages((*tables, *scheduled))

@@ -108,11 +108,13 @@ def amend(
 @dataclass(frozen=True)
 class Operations:
     """The operations in force for the tables of one source, in order. ``replays`` are the batch ids
-    of the replays of refused records into its bronze table."""
+    of the replays of refused records into its bronze table. ``read_by_logs`` are as in
+    ``Decisions``."""
 
     asked: Sequence[Operation]
     graph: Graph
     replays: frozenset[int] = frozenset()
+    read_by_logs: frozenset[int] = frozenset()
 
     def of(self, tables: Iterable[Table]) -> Operations:
         """The operations that some tables, as last refreshed, have not carried out."""

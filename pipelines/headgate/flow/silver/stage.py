@@ -116,7 +116,7 @@ class SilverStage:
             places = self._places(names, quarantining=n == front)
             operations.carry_out(places, n, now)
             decided = (self._ahead(name) for name in names)
-            ends = {*decided, *boundaries}
+            ends = {*decided, *boundaries, *operations.read_by_logs}
             stops = sorted({*operations.stops(upto), *(end for end in ends if n < end < upto)})
             ahead = steps_between(self.bronze, n, stops, watermarks, self._rows_per_step(names))
             for group in ahead if n == front else islice(ahead, most_steps):

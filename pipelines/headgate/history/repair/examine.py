@@ -19,7 +19,7 @@ from deltalake.exceptions import DeltaError
 from headgate.commands import pipeline_command
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, FILES, PUBLICATION, SILVER, kind_of
+from headgate.declaration.kinds import BRONZE, FILES, INPUTS, PUBLICATION, SILVER, kind_of
 from headgate.declaration.model import Pipeline
 from headgate.declaration.quantities import plural
 from headgate.history.repair.documents import UNFINISHED, damaged_documents
@@ -81,7 +81,13 @@ class _Examination:
         self._at: dict[str, State] = {}
         self._bad: dict[str, list[DataFile]] = {}
         self._found: list[Damage] = []
-        self._damaged = {path for path, log in self._logs.items() if log.is_lost}
+        # An input log without its end is begun again: what was decided after the end that is left
+        # would take place at other batches.
+        self._damaged = {
+            path
+            for path, log in self._logs.items()
+            if log.is_lost or (log.is_torn and kind_of(path) == INPUTS)
+        }
         for path in self._tables:
             self._examine_files(path)
         if self._unknown_generation or DECISIONS in self._damaged:
@@ -339,6 +345,11 @@ class _Examination:
                 yield f"{path}: stays as it is; if it is declared again, it is rebuilt"
             elif path not in self._rebuilt:
                 yield f"{path}: goes back as an unfinished reset asks"
+            elif kind_of(path) == INPUTS:
+                yield (
+                    f"{path}: begun again; drains and replays of late rows of the tables that read "
+                    "these sources together have to be requested again"
+                )
             else:
                 above = self._at.get(self._graph.numbered_by(path).path)
                 number = plural(above.n if above else 0, "batch")

@@ -29,6 +29,7 @@ from headgate.history.savepoints.resets import (
 )
 from headgate.lake.storage.documents import decoded, encoded
 from headgate.lake.storage.layout import CONTROL, Layout
+from headgate.lake.tables.agreement import has_other_numbers
 from headgate.lake.tables.decisions import REBUILD, ControlTable, Decisions, Position
 from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
@@ -153,10 +154,10 @@ def publish_rebuild(
     for table in left:
         table.fence(control.table.epoch)
     # The batch ids of a rebuilt bronze begin again.
-    back_to = {name_of(path): None for path in asked if kind_of(path).numbers_batches}
+    tables = asked | kept
+    back_to = {name_of(path): None for path in tables if kind_of(path).numbers_batches}
     decisions = control.refresh()
     void = void_after_loss(decisions, back_to)
-    tables = asked | kept
     decide_reset(control, tables, position, now, why=rebuild.why, void=void, back_to=back_to)
     resets.carry_out(left, now)
     return True
@@ -198,11 +199,17 @@ def rebuild_targets(
     for state in (state for path, state in taken.items() if kind_of(path) == INPUTS):
         if any(n != reached.get(name, n) for name, n in inputs_of(state).items() if name in reread):
             return None
-    is_level = all(
-        _reaches(path, state, _current(layout, pipeline.name, path), source[path] in reread)
-        for path, state in taken.items()
-    )
-    return found if is_level else None
+    for path, state in taken.items():
+        current = _current(layout, pipeline.name, path)
+        if has_other_numbers(graph, graph[path], current):
+            # The batch ids cannot be compared: the rebuild has to be as far as it can be now.
+            end = _current(layout, pipeline.name, graph.numbered_by(path).path)
+            level = state.n >= end.n and state.operation >= current.operation
+        else:
+            level = _reaches(path, state, current, source[path] in reread)
+        if not level:
+            return None
+    return found
 
 
 def _current(layout: Layout, pipeline: str, path: str) -> State:

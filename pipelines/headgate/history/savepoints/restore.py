@@ -11,7 +11,7 @@ from datetime import datetime
 
 from headgate.commands import NEW_ROOT, pipeline_command
 from headgate.declaration.graph import graph_of
-from headgate.declaration.kinds import BRONZE, INPUTS, NUMBERING, kind_of
+from headgate.declaration.kinds import BRONZE, INPUTS, NUMBERING, kind_of, name_of
 from headgate.declaration.model import Pipeline
 from headgate.failpoints import failpoint
 from headgate.history.savepoints.errors import SavepointError
@@ -68,7 +68,9 @@ def restore_savepoint(
         table.fence(epoch)
         failpoint("restore.fenced")
     graph = graph_of(pipeline)
-    numbering = {n.path: n.name for n in graph.of(*NUMBERING) if n.path in tables}
+    declared_now = {n.path: n.name for n in graph.of(*NUMBERING) if n.path in tables}
+    # The input log of tables that are not declared now stays, or goes back, with them.
+    numbering = declared_now | {p: name_of(p) for p in tables if kind_of(p) == INPUTS}
     control = ControlTable(tables[DECISIONS])
     decisions = control.refresh()
     targets, back_to = savepoint.targets(), dict[str, BatchIdentity | None]()
@@ -80,14 +82,14 @@ def restore_savepoint(
                 targets[path], back_to[name] = saved.target, saved.batch
             elif kind_of(path) == INPUTS:
                 targets[path], back_to[name] = ResetTarget(), None
-        require_left_of_lineage(savepoint, decisions, savepoint.numbering.keys() - back_to.keys())
+        require_left_of_lineage(savepoint, decisions, savepoint.bronze.keys() - back_to.keys())
     else:
         require_of_lineage(savepoint, decisions)
     # A table that is newer than the savepoint is emptied and catches up.
     declared = pipeline.definitions
     younger = (p for p in tables if is_built(p) and p not in targets and p not in numbering)
     targets |= {path: ResetTarget(keep=path not in declared) for path in younger}
-    position = position_of({name: tables[path] for path, name in numbering.items()})
+    position = position_of({name: tables[path] for path, name in declared_now.items()})
     # Reset all tables, even if the same restore was interrupted: tables that it had reset may have
     # processed batches since.
     intent = decide_reset(

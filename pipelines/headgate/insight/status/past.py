@@ -86,5 +86,6 @@ def past(layout: Layout, declared: Pipeline, decisions: Decisions) -> PastReport
 def _replay(graph: Graph, decision: Decision) -> ReplayReport:
     said = decision.document
     source = graph.numbered_by(GOLD.path(said["table"])).name
-    n = decision.position[source].n
+    at = decision.position.get(source)
+    n = at.n if at else 0
     return ReplayReport(decision.number, n, said["table"], str(said.get("by", "")))

@@ -119,9 +119,21 @@ def _state(states: States, path: str) -> State:
     return states[path][1] if path in states else State.empty(path)
 
 
+def has_other_numbers(graph: Graph, node: Node, held: State) -> bool:
+    """Whether a gold table that reads silver has the batch ids of other sources than those that it
+    is declared to read: it will be rebuilt."""
+    if node.kind != GOLD or not held.n or not any(kind_of(p) == SILVER for p in node.upstream):
+        return False
+    has_log = any(kind_of(path) == INPUTS for path in node.upstream)
+    wanted = {*graph.sources_of(node.path)} if has_log else set()
+    return inputs_of(held).keys() != wanted
+
+
 def followed(graph: Graph, node: Node, held: State) -> Iterator[tuple[str, int]]:
     """Each upstream table of a table, and up to which of its batches the table has processed it in
     a state."""
+    if has_other_numbers(graph, node, held):
+        return
     inputs = inputs_of(held)
     has_log = node.kind == INPUTS or any(kind_of(path) == INPUTS for path in node.upstream)
     for path in node.upstream:

@@ -226,8 +226,18 @@ class Decisions:
         replays = {each.position[source].n for each in own}
         asked = (each.position.get(source) for each in self.operations)
         return frozenset(
-            replays | {n + 1 for n in replays} | {at.n for at in asked if at is not None}
+            replays
+            | {n + 1 for n in replays}
+            | {at.n for at in asked if at is not None}
+            | self.read_by_logs(source)
         )
+
+    def read_by_logs(self, source: str) -> frozenset[int]:
+        """The batch ids of a source that input logs have had at decisions. Silver ends a step at
+        each, because the tables that read it by such a log do. A log may be behind the source: the
+        return of an idle source is decided before the log has its batch."""
+        positions = (at for each in self.placed for at in each.position.values())
+        return frozenset(at.inputs[source] for at in positions if source in at.inputs)
 
     @cached_property
     def _amended(self) -> Mapping[int, Mapping[str, Any]]:

@@ -166,7 +166,11 @@ def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:
     for table in tables_of(layout, pipeline.name):
         if table.name in tables:
             continue
-        if kind_of(table.name) in (BRONZE, FILES) and DECISIONS not in tables and control.exists:
+        if (
+            kind_of(table.name) in (BRONZE, INPUTS, FILES)
+            and DECISIONS not in tables
+            and control.exists
+        ):
             tables[DECISIONS] = _standing(control.table)
             known = control.refresh()
         if table.name != DECISIONS:

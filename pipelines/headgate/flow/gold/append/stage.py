@@ -54,7 +54,7 @@ class AppendStage:
         several = len({*declared.sources}) > 1
         log = table(input_log_of(declared.sources)).reader() if several else None
         self._read = InputTables(silver, declared.sources, log)
-        self.upstream: Sequence[Table] = tuple(silver.values())
+        self.upstream: Sequence[Table] = (*silver.values(), *([log] if log else []))
         self.late, self.gold = table(LATE.path(declared.name)), table(GOLD.path(declared.name))
         self._inputs = InputRows(spark, declared, self._read, self.late)
         self._results = AppendResults(spark, declared, self._inputs)
