@@ -63,20 +63,17 @@ def test_tables_may_be_named_like_what_waits_for_them(project: Path) -> None:
     assert set(dag.task_ids) == {*waiting, "replay", "compute"}
 
 
-@pytest.mark.parametrize("fold", [FOLD, ""])
-def test_a_backfill_waits_for_the_tables_that_it_can_compute(project: Path, fold: str) -> None:
+def test_a_backfill_waits_for_the_tables_that_it_can_compute(project: Path) -> None:
     """Joins and what reads them are left out. They have assets as all gold tables."""
-    text = JOINS + ROLLUP + fold + backfill("every: 1 day, mode: late")
+    text = JOINS + ROLLUP + FOLD + backfill("every: 1 day, mode: late")
     (project / "pipelines/shop.yml").write_text(text)
     require_declarations(project / "pipelines")
     (declared,) = declared_in(project / "pipelines", None)
-    folds = ("per_hour",) if fold else ()
+    folds = ("per_hour",)
     assert (declared.gold, declared.folds) == (("bought", "paid_per_day", *folds), folds)
     dags = build_dags(project / "pipelines")
     assert {"bought", "bought-days"} <= {*dags["shop__gold"].task_ids}
-    assert ("shop__backfill" in dags) == bool(fold)
-    if fold:
-        assert {*dags["shop__backfill"].task_ids} == {"per_hour_is_final", "replay", "compute"}
+    assert {*dags["shop__backfill"].task_ids} == {"per_hour_is_final", "replay", "compute"}
 
 
 @pytest.mark.parametrize(

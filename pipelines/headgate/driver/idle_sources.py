@@ -69,8 +69,7 @@ class IdleSources:
         known = {*runtime.control.refresh().idle(log)}
         if silent <= known:
             return False
-        runtime.decide_idle(log, sorted(known | silent), now)
-        return True
+        return runtime.decide_idle(log, sorted(known | silent), now)
 
 
 def _has_input(report: SourceReport) -> bool:

@@ -377,8 +377,9 @@ class PipelineRuntime:
         self.control.append(IDLE, idle_document(log, idle), self.position(), now)
         failpoint("idle.decided")
 
-    def decide_idle(self, log: str, idle: Collection[str], now: datetime) -> None:
+    def decide_idle(self, log: str, idle: Collection[str], now: datetime) -> bool:
         """Decide which sources of an input log are idle from now on, and raise its watermark.
+        Returns whether it was decided: one that delivers meanwhile is not idle.
 
         Raises CommitRefusedError, FencedError.
         """
@@ -390,9 +391,11 @@ class PipelineRuntime:
             known = self.control.known.idle(log)
             # One of them may have delivered since it was looked at.
             silent = {s for s in idle if s in known or before.get(s, 0) == after[s]}
-            if silent > {*known}:
-                self._decide_idle(log, sorted(silent), now)
-                self.advance_inputs()
+            if not silent > {*known}:
+                return False
+            self._decide_idle(log, sorted(silent), now)
+            self.advance_inputs()
+            return True
 
     def records_read(self) -> dict[str, int]:
         """The number of records that bronze has of each source now."""

@@ -34,11 +34,15 @@ class Watched:
             graph=graph_of(pipeline),
             undecidable=frozenset(),
             control=SimpleNamespace(refresh=lambda: NO_DECISIONS),
-            decide_idle=lambda log, idle, now: self.decided.append((log, idle)),
+            decide_idle=self._decide,
         )
         self.seconds = 0.0
         self.idle = IdleSources(cast(Any, self.runtime), lambda: self.seconds)
         self.read = {"raw": 0, "visits": 5}
+
+    def _decide(self, log: str, idle: list[str], _: datetime) -> bool:
+        self.decided.append((log, idle))
+        return True
 
     def flow(self, seconds: int, report: SourceReport = NOTHING) -> list[tuple[str, list[str]]]:
         """``raw`` delivers a record a second, ``visits`` none."""
