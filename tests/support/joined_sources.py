@@ -29,7 +29,7 @@ pipeline: shop
 sources:
 {sources}
 silver:
-  clicks: {{from: web}}
+  clicks: {{from: web}}{views}
   purchases: {{from: till}}
 gold:
 {gold}
@@ -38,6 +38,9 @@ gold:
 
 @dataclass
 class JoinedSources(JoinedProject):
+    """``views`` are more silver tables."""
+
+    views: str = ""
     landings: dict[str, Landing] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +55,7 @@ class JoinedSources(JoinedProject):
             for name, landing in self.landings.items()
         )
         gold = "".join(each.text for each in self.joins) + self.more
-        file.write_text(DECLARATION.format(sources=sources, gold=gold))
+        file.write_text(DECLARATION.format(sources=sources, views=self.views, gold=gold))
         return load(file)
 
     def land(self, sent: Sequence[Event]) -> None:
