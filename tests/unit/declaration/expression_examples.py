@@ -122,6 +122,7 @@ CONDITIONS = {
     "s ilike 'A%'": "boolean",
     r"s rlike '^\\d{4}-[a-z]+$'": "boolean",
     "s regexp r'(ab|cd)x*'": "boolean",
+    "s rlike '(^|&)a=[^&]*'": "boolean",
     "ts > '2026-01-31'": "boolean",
     "d >= date '2026-01-31'": "boolean",
     "d in ('2026-01-31', '2026-02-28')": "boolean",

@@ -79,6 +79,7 @@ REFUSED = {
     "s rlike '(a{1,9}){1,999}'": "repeats a group without bound",
     "s rlike '(?=a)'": "not supported",
     "s rlike '['": "not supported",
+    "s rlike '[a&&b]'": "not supported",
     "s rlike 'a**'": "not a regular expression",
     "s like 'a\\\\b'": "a backslash may only precede",
     "regexp_extract(s, 'a+')": "has 0 groups, not 1",

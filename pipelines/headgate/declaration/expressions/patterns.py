@@ -35,7 +35,7 @@ _UNBOUNDED = re.compile(r"\)\??(?:[*+]|\{\d+,\}|\{(?:\d+,)?\d{3,}\})")
 _LOOKING_AHEAD = re.compile(r"(?<!\\)\(\?[=!]")
 _SYNTAX = re.compile(
     r"""\\[dDwWsSbBtnr\\.^$|?*+()\[\]{}/"'-]   # escapes that mean the same everywhere
-    |\[\^?(?:\\[dDwWsStnr\\.^$|?*+()\[\]{}/-]|[^\\\[\]&])+\]   # one class, not nested
+    |\[\^?(?:\\[dDwWsStnr\\.^$|?*+()\[\]{}/-]|[^\\\[\]&]|&(?!&))+\]   # one class, not nested
     |\((?:\?:|(?!\?))|\)|\|
     |[*+?]\??|\{\d{1,3}(?:,\d{0,3})?\}\??
     |[^\\\[\](){}*+?|]""",
