@@ -28,7 +28,7 @@ from headgate.lake.tables.history import lineage
 from tests.support.compacted import kept
 from tests.support.engine import Engine
 from tests.support.landing import Landing, lines
-from tests.support.tables import Row, read
+from tests.support.tables import Row, read, state
 from tests.support.toys import toys
 
 pytestmark = pytest.mark.spark
@@ -81,6 +81,13 @@ HOPPING = """
     by: [site]
     measures: {total: sum(events)}
     allowed_lateness: 0 s
+"""
+EVER = """
+  ever:
+    from: hours
+    running: true
+    by: [site]
+    measures: {total: sum(events)}
 """
 
 
@@ -184,6 +191,30 @@ def test_a_change_of_the_table_that_is_read_is_planned_as_a_rebuild(project: Pro
     plans = deployment_of(engine.layout, load(file)).tables
     found = {each.table: (each.action, *each.reasons) for each in plans}
     assert found["gold/days"] == ("rebuild", "gold/hours changes")
+
+
+def test_a_drain_leaves_totals_over_all_time_open(project: Project) -> None:
+    """They go on after it. A late row of a drained hour corrects them."""
+    project.declare(EVER)
+    engine = project.engine()
+
+    def ever() -> list[tuple[int, bool, int]]:
+        rows = read(project.root, "gold/ever")
+        return [(row["total"], row["final"], row["revision"]) for row in rows]
+
+    project.deliver(engine, 2, 3)
+    assert ever() == [(1, False, 0)]
+    engine.drain()
+    assert ever() == [(2, False, 0)]
+    assert state(project.root, "gold/ever")["closed_through"] is None
+    assert is_as_defined(engine)
+    project.deliver(engine, 3.5, 5, 6)
+    assert ever() == [(3, False, 0)]
+    engine.operate("late_replay", table="hours", **EVERYTHING)
+    engine.drain()
+    assert ever() == [(5, False, 0)]
+    assert state(project.root, "gold/ever")["open"] == 1
+    assert is_as_defined(engine)
 
 
 def test_a_watermark_makes_rows_final_beside_a_correction(project: Project) -> None:

@@ -68,6 +68,7 @@ class RollupStage:
         self._rows = declared_rows(fold.spark, self.gold, declared)
         self._correction = Correction(fold, self.gold)
         operator = operator_of(declared)
+        self._ends = operator.ends
         windows = operator.pairs_per_row(declared.operator)
         self._pairs_per_row = None if declared.where else windows
         self._place = StageTable(
@@ -107,6 +108,8 @@ class RollupStage:
         of_operation = (c for c in changes if c.last.state.operation == state.operation)
         if (change := next(of_operation, None)) is None:
             raise gap(self.gold.name, self._above_table, held)
+        # A drain leaves results open that never end.
+        closes = closes and self._ends
         return self._changed(state, held, change, time_of(state.at), closes=closes)
 
     def late_pairs(self, rows: DataFrame) -> DataFrame:
@@ -191,7 +194,7 @@ class RollupStage:
 
     def _makes_final(self, before: int | None, through: int | None) -> bool:
         """Whether a result may become final without a new row."""
-        if through is None or not GoldPayload.of(self.gold.state).open:
+        if not self._ends or through is None or not GoldPayload.of(self.gold.state).open:
             return False
         if before is None:
             return True
