@@ -75,6 +75,10 @@ nightly: checked ## All tests, and every long proof in full (hours); ROUNDS=20
 bench: jars ## Measure speed on this machine, with its noise
 	@$(PY) -m pytest -m bench -s $(ARGS)
 
+.PHONY: nexmark
+nexmark: jars ## The queries of Nexmark, compared with DuckDB, and their CPU time; ARGS="-k q5"
+	@$(PY) -m pytest -m bench -s tests/benchmarks/test_nexmark.py $(ARGS)
+
 .PHONY: sync
 sync: .venv/.synced ## Install the locked packages into .venv
 
