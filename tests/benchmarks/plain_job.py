@@ -223,7 +223,7 @@ def _merged(
     rows, path = totals(_read_silver(spark, folder)), str(folder / "tables/gold")
     spark.createDataFrame([], rows.schema).write.format("delta").save(path)
     gold = DeltaTable.forPath(spark, path)
-    keys = [name for name in rows.columns if name in {"window", "auction"}]
+    keys = [name for name in rows.columns if name in {"window", "auction", "bidder"}]
 
     def merge(changed: DataFrame, _: int) -> None:
         same = " and ".join(f"old.{key} = new.{key}" for key in keys)
