@@ -21,6 +21,7 @@ from tests.support.failing import dying
 from tests.support.joined_project import LATENESS, MICRO, NOON, Event, events, late, output, prove
 from tests.support.joined_sources import LOG, SOURCE, SOURCES, JoinedSources
 from tests.support.landing import Landing, lines
+from tests.support.rounds import some
 from tests.support.tables import read
 from tests.support.toys import toys
 
@@ -41,7 +42,10 @@ def replay_all(project: JoinedSources, engine: Engine) -> None:
     engine.catch_up()
 
 
-@pytest.mark.parametrize("sizes", [(160,), (7, 1, 90, 62), (40, 40, 40, 40)])
+SIZES = [((160,),), ((7, 1, 90, 62),), ((40, 40, 40, 40),)]
+
+
+@pytest.mark.parametrize("sizes", some(SIZES, 3, 1))
 def test_pairs_are_as_plain_python_says_in_any_order(
     project: JoinedSources, sizes: Sequence[int]
 ) -> None:
