@@ -35,7 +35,7 @@ from headgate.lake.tables.errors import LogGapError
 from headgate.lake.tables.history import lineage
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.gold import GoldPayload
-from headgate.lake.tables.snapshot import inputs_of
+from headgate.lake.tables.snapshot import inputs_of, processed_at
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
 
@@ -53,7 +53,7 @@ class RebuildStep:
 
     def processed(self, graph: Graph) -> dict[str, int]:
         """As ``snapshot.processed``."""
-        return {graph.numbered_by(self.table).name: self.n, **self.inputs}
+        return processed_at(graph, self.table, self.n, self.inputs)
 
 
 @dataclass(frozen=True)

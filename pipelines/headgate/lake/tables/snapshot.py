@@ -127,12 +127,16 @@ class ConsistentSnapshot:
 def processed(graph: Graph, path: str, state: State) -> dict[str, int]:
     """The batch ids that a silver or gold table has processed in a state: that of its source, or
     those of its input log and of each of its sources. A rollup reads no source."""
+    return processed_at(graph, path, state.n, inputs_of(state))
+
+
+def processed_at(graph: Graph, path: str, n: int, inputs: Mapping[str, int]) -> dict[str, int]:
+    """As ``processed``, at batch id ``n`` and the batch ids ``inputs`` of the sources."""
     own = graph.numbered_by(path)
     reads_log = any(kind_of(above) == SILVER for above in graph[path].upstream)
     if own.kind != INPUTS or not reads_log:
-        return {own.name: state.n}
-    inputs = inputs_of(state)
-    return {own.name: state.n, **{s: inputs.get(s, 0) for s in graph.sources_of(path)}}
+        return {own.name: n}
+    return {own.name: n, **{s: inputs.get(s, 0) for s in graph.sources_of(path)}}
 
 
 def inputs_of(state: State) -> Mapping[str, int]:
