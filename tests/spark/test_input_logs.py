@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.declaration.kinds import INPUTS
 from headgate.driver.opening import open_tables
 from headgate.driver.runtime import PipelineRuntime
 from headgate.driver.task import NO_REBUILD, RebuildRequest
 from headgate.history.savepoints.restore import restore_savepoint
+from headgate.lake.tables.errors import LogGapError
 from tests.support.engine import Engine
 from tests.support.failing import dying
 from tests.support.joined_project import Event, Joined, events, prove
@@ -145,6 +147,20 @@ def test_a_restore_leaves_the_log_of_a_join_that_is_not_declared(project: Joined
     deliver(project, again, 2, begin=80)
     project.compare(project.on_time(), project.upto())
     prove(again)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "waiting"), [(f"bronze/{WEB}", {WEB}), (INPUTS.path(LOG), {WEB, TILL})]
+)
+def test_damage_lets_only_requests_wait_that_it_concerns(
+    project: JoinedSources, damaged: str, waiting: set[str]
+) -> None:
+    """With one source damaged, the log waits with it, and the other source goes on."""
+    runtime = project.engine().runtime
+    runtime.damaged.add(damaged, LogGapError("torn", remedy="repair it"))
+    assert runtime.undecidable == waiting
+    assert runtime.position().keys() == {WEB, TILL} - ({WEB} if waiting == {WEB} else set())
+    runtime.advance_inputs()
 
 
 def test_gold_waits_until_its_log_has_gone_back(project: JoinedSources) -> None:

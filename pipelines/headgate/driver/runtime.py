@@ -16,7 +16,16 @@ from pyspark.sql import SparkSession
 from headgate.declaration.contracts.operation import Document
 from headgate.declaration.contracts.source import connector_of
 from headgate.declaration.graph import Node, graph_of
-from headgate.declaration.kinds import BRONZE, GOLD, INPUTS, NUMBERING, SILVER, kind_of, name_of
+from headgate.declaration.kinds import (
+    BRONZE,
+    GOLD,
+    INPUTS,
+    NUMBERING,
+    SILVER,
+    Kind,
+    kind_of,
+    name_of,
+)
 from headgate.declaration.model import GoldTable, Pipeline, SilverTable
 from headgate.driver.damaged_tables import DamagedTables
 from headgate.driver.errors import DefinitionChangedError, ResetAskedError
@@ -319,18 +328,17 @@ class PipelineRuntime:
     def position(self) -> Position:
         """The position of every source and input log now, without those whose bronze is damaged.
         Call it inside of ``decide``, or on one thread."""
-        held = self.damaged.held
-        readable = (
-            node
-            for node in self.graph.of(*NUMBERING)
-            if held.isdisjoint((node.path, *node.upstream))
-        )
+        readable = self._sound(*NUMBERING)
         return position_of({node.name: self._numbering[node.name] for node in readable})
+
+    def _sound(self, *kinds: Kind) -> tuple[Node, ...]:
+        """The tables of these kinds that no damage holds, their own or that of a table above."""
+        return tuple(n for n in self.graph.of(*kinds) if n.path not in self.damaged.held)
 
     @property
     def readable(self) -> tuple[str, ...]:
         """The sources whose bronze tables are not held because of damage."""
-        return tuple(s for s in self.bronze if BRONZE.path(s) not in self.damaged.held)
+        return tuple(node.name for node in self._sound(BRONZE))
 
     @property
     def reread(self) -> frozenset[str]:
@@ -343,7 +351,7 @@ class PipelineRuntime:
         """The sources for whose tables nothing may be decided now. What is decided during a rebuild
         of bronze has a place among batches that the publication removes, so it would be lost for
         the tables of the source. While bronze or an input log is damaged, there is no place."""
-        logs = (node for node in self.graph.of(INPUTS) if node.path in self.damaged.held)
+        logs = (node for node in self.graph.of(INPUTS) if node.path in self.damaged)
         of_logs = {source for node in logs for source in self.graph.sources_of(node.path)}
         return self.reread | (self.bronze.keys() - set(self.readable)) | of_logs
 
@@ -365,9 +373,7 @@ class PipelineRuntime:
             return
         with self.bronze_lock:
             built = self._rebuilt_tables
-            for node in self.graph.of(INPUTS):
-                if not self.damaged.held.isdisjoint((node.path, *node.upstream)):
-                    continue
+            for node in self._sound(INPUTS):
                 log, is_anew = self.inputs[node.name], node.path in built
                 # What is decided during a rebuild of bronze would be lost.
                 known = NO_DECISIONS if is_anew else self.control.refresh()
