@@ -215,9 +215,9 @@ class Stages:
             upto[name] = gold.reached()
             return True
 
+        numbered = {name: self._graph.numbered_by(GOLD.path(name)).name for name in ready}
         for name, gold in ready.items():
-            of = self._graph.numbered_by(GOLD.path(name)).name
-            self._unless_held(f"gold {name}", of, now, partial(ask, name, gold))
+            self._unless_held(f"gold {name}", numbered[name], now, partial(ask, name, gold))
         # Read the decisions after upstream, so that none that it has passed is missed.
         if self._control.refresh().generation != generation:
             return False
@@ -228,8 +228,7 @@ class Stages:
         def catch_up(name: str) -> bool:
             if name not in upto:  # it is held
                 return False
-            path = GOLD.path(name)
-            source = self._graph.numbered_by(path).name
+            source = numbered[name]
             how = upto[name], name, operations[source], now, most_steps
             return self._unless_held(f"gold {name}", source, now, partial(self._step_to, *how))
 

@@ -34,7 +34,12 @@ def watermark_of(
 ) -> int | None:
     """The smallest of the clocks of some partitions, but at least the watermark ``before``. A
     partition without a clock holds it back."""
-    waited_for = [clocks.get(str(number)) for number in partitions]
-    known = [clock for clock in waited_for if clock is not None]
-    lowest = min(known) if known and len(known) == len(waited_for) else None
+    return lowest_of([clocks.get(str(number)) for number in partitions], before)
+
+
+def lowest_of(clocks: Collection[int | None], before: int | None) -> int | None:
+    """The smallest of some clocks, but at least the watermark ``before``. One that is not known
+    holds it back."""
+    known = [clock for clock in clocks if clock is not None]
+    lowest = min(known) if known and len(known) == len(clocks) else None
     return max((c for c in (before, lowest) if c is not None), default=None)

@@ -12,6 +12,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from headgate.failpoints import failpoint
+from headgate.flow.bronze.clocks import lowest_of
 from headgate.lake.tables.payloads.bronze import BronzePayload
 from headgate.lake.tables.payloads.inputs import InputsPayload
 from headgate.lake.tables.state import SourceWatermarks, State, time_of
@@ -70,20 +71,10 @@ def payload_after(
     }
     return InputsPayload(
         {source: state.n for source, state in bronze.items()},
-        _highest(held.watermark, _lowest(marks.values(), "event")),
-        _highest(held.arrival_watermark, _lowest(marks.values(), "arrival")),
+        lowest_of([each.event for each in marks.values()], held.watermark),
+        lowest_of([each.arrival for each in marks.values()], held.arrival_watermark),
         holds=min(marks, key=lambda source: _event(marks[source]), default=""),
     )
-
-
-def _lowest(marks: Collection[SourceWatermarks], of: str) -> int | None:
-    """None if one of them is not known."""
-    found = [getattr(each, of) for each in marks]
-    return None if None in found else min(found, default=None)
-
-
-def _highest(one: int | None, other: int | None) -> int | None:
-    return max((each for each in (one, other) if each is not None), default=None)
 
 
 def _event(marks: SourceWatermarks) -> float:

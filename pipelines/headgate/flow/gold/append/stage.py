@@ -142,7 +142,7 @@ class AppendStage:
         before = GoldPayload.of(held)
         marks = step.watermarks
         watermark = marks.of(self._declared.time)
-        payload = replace(before, watermark=watermark, open=0, inputs=marks.inputs)
+        payload = replace(before, watermark=watermark, inputs=marks.inputs)
         state = held.advanced_to(step.n, now, payload)
         files = dict(zip(self._declared.inputs, step.files, strict=True))
         late = self._inputs.late_rows(files, before)
@@ -151,14 +151,15 @@ class AppendStage:
         rows = sum(file.rows for each in step.files for file in each)
         counts = {"pairs": rows, "folded": rows - len(late), "late": len(late), "final": final}
         state = state.counting(counts, changed=bool(counts["folded"] or final))
-        return Prepared(self.gold, state, add=staged, remove=open_rows(self.gold).live), late
+        replaced = () if before.open == 0 else open_rows(self.gold).live
+        return Prepared(self.gold, state, add=staged, remove=replaced), late
 
     def _staged(
         self,
         state: State,
         before: GoldPayload,
         after: GoldPayload,
-        late: pa.Table | None,
+        late: pa.Table,
         now: datetime,
     ) -> tuple[tuple[DataFile, ...], int, int]:
         """The files of the results between two output watermarks, and of the open ones if the table
