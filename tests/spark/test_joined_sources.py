@@ -154,8 +154,7 @@ def test_a_death_at_any_place_of_a_batch_changes_nothing(project: JoinedSources)
         for source in SOURCES:
             engine.list_new(source)
             engine.ingest(None, source)
-        name, _, nth = place.partition(":")
-        with dying(name, int(nth or 1)):
+        with dying(place):
             engine.catch_up()
         engine = project.engine()
     engine.catch_up()

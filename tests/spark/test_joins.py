@@ -136,8 +136,7 @@ def test_a_death_at_any_place_of_a_batch_changes_nothing(project: JoinedProject)
         project.land(sent[30 * number : 30 * (number + 1)])
         engine.list_new()
         engine.ingest()
-        name, _, nth = place.partition(":")
-        with dying(name, int(nth or 1)):
+        with dying(place):
             engine.catch_up()
         engine = project.engine()
     engine.catch_up()

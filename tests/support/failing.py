@@ -49,10 +49,12 @@ def catch_up_despite(engine: Engine, places: Sequence[str]) -> None:
 
 @contextmanager
 def dying(place: str = "", nth: int = 1, *, certainly: bool = True) -> Iterator[list[str]]:
-    """End the block at the NTH failpoint whose name begins with ``place``, as if the process died
-    there. Yields the names passed so far. Fails if that failpoint is never passed, unless
-    ``certainly`` is False."""
+    """End the block at the NTH failpoint whose name begins with ``place`` (NAME, or NAME:NTH), as
+    if the process died there. Yields the names passed so far. Fails if that failpoint is never
+    passed, unless ``certainly`` is False."""
     passed: list[str] = []
+    place, _, given = place.partition(":")
+    nth = int(given or nth)
 
     def act(name: str) -> None:
         passed.append(name)
