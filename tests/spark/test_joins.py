@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -37,6 +36,7 @@ from tests.support.joined_project import (
     prove,
 )
 from tests.support.landing import Landing, lines
+from tests.support.measured_over import MEASURED, MEASURES, require_same
 from tests.support.postgres import PASSWORD, is_there, running_server
 from tests.support.tables import read
 from tests.support.toys import toys
@@ -385,37 +385,15 @@ def test_what_reads_a_join_follows_its_corrections(
         prove(engine)
 
 
-OVER = """
+OVER = f"""
   spending:
     over:
       table: purchases
       range: 60 s
-      by: {buyer: purchases.user}
-      measures:
-        bought: count(*)
-        paid: sum(purchases.amount)
-        mean: avg(purchases.amount)
-        spread: stddev(purchases.amount)
-        least: min(purchases.amount)
-        dear: count_if(purchases.amount >= 50)
-        prices: count_distinct(purchases.amount)
-        cheap: sum(purchases.amount) filter (where purchases.amount < 50)
-    columns:
-      purchase: purchases.id
-      bought: bought
-      paid: paid
-      mean: mean
-      spread: spread
-      least: least
-      dear: dear
-      prices: prices
-      cheap: cheap
-      is_odd: abs(purchases.amount - mean) > spread
+{MEASURED}      is_odd: abs(purchases.amount - mean) > spread
     allowed_lateness: 20 s
 """
-OVER_COLUMNS = (
-    *("bought", "paid", "mean", "spread", "least", "dear", "prices", "cheap", "is_odd"),
-)
+OVER_COLUMNS = (*MEASURES, "is_odd")
 DUCKDB = """
 SELECT id, count(*) OVER w, sum(amount) OVER w, avg(amount) OVER w, stddev(amount) OVER w,
        min(amount) OVER w, count(*) FILTER (amount >= 50) OVER w,
@@ -459,8 +437,4 @@ def compare_over(project: JoinedProject, included: Sequence[Event], upto: int | 
         row["purchase"]: tuple(row[name] for name in OVER_COLUMNS)
         for row in read(project.root, "gold/spending", "shop")
     }
-    assert found.keys() == expected.keys()
-    for id_, row in found.items():
-        for value, other in zip(row, expected[id_], strict=True):
-            is_number = isinstance(value, float | Decimal)
-            assert value == other or (is_number and float(value) == pytest.approx(other)), id_
+    require_same(found, expected)

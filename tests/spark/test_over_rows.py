@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from tests.support.joined_project import (
     output,
     prove,
 )
+from tests.support.measured_over import MEASURED, MEASURES, require_same
 from tests.support.tables import read
 
 pytestmark = pytest.mark.spark
@@ -37,29 +37,8 @@ ROWS = """
       table: purchases
       rows: {rows}
       within: {within} s
-      by: {{buyer: purchases.user}}
-      measures:
-        bought: count(*)
-        paid: sum(purchases.amount)
-        mean: avg(purchases.amount)
-        spread: stddev(purchases.amount)
-        least: min(purchases.amount)
-        dear: count_if(purchases.amount >= 50)
-        prices: count_distinct(purchases.amount)
-        cheap: sum(purchases.amount) filter (where purchases.amount < 50)
-    columns:
-      purchase: purchases.id
-      bought: bought
-      paid: paid
-      mean: mean
-      spread: spread
-      least: least
-      dear: dear
-      prices: prices
-      cheap: cheap
-    allowed_lateness: 20 s
+{measured}    allowed_lateness: 20 s
 """
-MEASURES = ("bought", "paid", "mean", "spread", "least", "dear", "prices", "cheap")
 # The rows of the window of SQL, and of these the ones that are near. A row without a user has the
 # rows without one.
 DUCKDB = """
@@ -80,7 +59,8 @@ TABLES = {"spent_on_one": 1, "spent_on_few": 3, "spent_on_many": 200}
 
 
 def project_of(folder: Path, spark: SparkSession) -> JoinedProject:
-    gold = (ROWS.format(name=name, rows=rows, within=WITHIN) for name, rows in TABLES.items())
+    more = {"within": WITHIN, "measured": MEASURED}
+    gold = (ROWS.format(name=name, rows=rows, **more) for name, rows in TABLES.items())
     return JoinedProject(folder, spark, (), "".join(gold))
 
 
@@ -115,14 +95,7 @@ def compare(project: JoinedProject, included: Sequence[Event], upto: int | None)
             row["purchase"]: tuple(row[measure] for measure in MEASURES)
             for row in read(project.root, f"gold/{name}", "shop")
         }
-        assert found.keys() == meant.keys()
-        for id_, row in found.items():
-            for value, other in zip(row, meant[id_], strict=True):
-                is_number = isinstance(value, float | Decimal)
-                assert value == other or (is_number and float(value) == pytest.approx(other)), (
-                    name,
-                    id_,
-                )
+        require_same(found, meant)
 
 
 def replay_all(engine: Engine) -> None:
