@@ -23,6 +23,7 @@ from headgate.lake.tables.history import (
 from headgate.lake.tables.log import Commit
 from headgate.lake.tables.payloads.inputs import InputsPayload
 from headgate.lake.tables.payloads.silver import SilverPayload
+from headgate.lake.tables.snapshot import silver_read_at
 from headgate.lake.tables.state import NO_WATERMARKS, SourceWatermarks
 from headgate.lake.tables.table import Table
 
@@ -58,9 +59,7 @@ class InputTables:
     def batch_ids(self, n: int, inputs: BatchIds) -> BatchIds:
         """The batch id of each table for a reader at batch id ``n``. ``inputs`` are those of the
         sources, if there is an input log."""
-        if self.log is None:
-            return dict.fromkeys(self.tables, n)
-        return {name: inputs.get(source, 0) for name, source in self._sources.items()}
+        return silver_read_at(self._sources, n, inputs)
 
     def reached(self) -> int:
         """The highest batch id up to which all tables have been processed, and with which a step of

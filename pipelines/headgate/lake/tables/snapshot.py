@@ -149,11 +149,15 @@ def inputs_of(state: State) -> Mapping[str, int]:
 def silver_read(declared: GoldTable, gold: State) -> dict[str, int]:
     """Up to which batch of each silver table a gold table that reads silver has read it in a state,
     by the name of the silver table."""
-    inputs, has_log = inputs_of(gold), len({*declared.sources}) > 1
-    return {
-        name: inputs.get(source, 0) if has_log else gold.n
-        for name, source in zip(declared.inputs, declared.sources, strict=True)
-    }
+    sources = dict(zip(declared.inputs, declared.sources, strict=True))
+    return silver_read_at(sources, gold.n, inputs_of(gold))
+
+
+def silver_read_at(sources: Mapping[str, str], n: int, inputs: Mapping[str, int]) -> dict[str, int]:
+    """As ``silver_read``, at batch id ``n`` and the batch ids ``inputs`` of the sources, if there
+    are several. ``sources`` has the source of each silver table."""
+    several = len({*sources.values()}) > 1
+    return {name: inputs.get(source, 0) if several else n for name, source in sources.items()}
 
 
 def snapshot(layout: Layout, pipeline: Pipeline) -> ConsistentSnapshot:

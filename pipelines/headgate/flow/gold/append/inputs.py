@@ -32,9 +32,9 @@ from headgate.lake.tables.damage import sound_batches
 from headgate.lake.tables.data_file import DataFile
 from headgate.lake.tables.frames import TableRows, arrow_schema, micros, row_type, struct_type
 from headgate.lake.tables.history import files_at
-from headgate.lake.tables.input_steps import InputTables
 from headgate.lake.tables.live_files import overlapping_files
 from headgate.lake.tables.payloads.gold import GoldPayload
+from headgate.lake.tables.snapshot import silver_read
 from headgate.lake.tables.spans import Span
 from headgate.lake.tables.state import State
 from headgate.lake.tables.table import Table
@@ -45,21 +45,20 @@ Files = Mapping[str, Sequence[DataFile]]
 
 
 class InputRows:
-    """The rows of the inputs of a gold table. ``read`` has a reader of each input, by its name,
+    """The rows of the inputs of a gold table. ``silver`` has a reader of each input, by its name,
     ``late`` is the late table."""
 
     def __init__(
-        self, spark: SparkSession, declared: GoldTable, read: InputTables, late: Table
+        self, spark: SparkSession, declared: GoldTable, silver: Mapping[str, Table], late: Table
     ) -> None:
         self.spark, self.declared, self.late = spark, declared, late
-        self._read, self._silver = read, read.tables
-        self._slack = micros(declared.allowed_lateness)
+        self._silver, self._slack = silver, micros(declared.allowed_lateness)
         self._rows = {name: TableRows(spark, table) for name, table in self._silver.items()}
 
     def files_at(self, gold: State, spans: Sequence[Span]) -> Files:
         """The files that may have rows with event times in some spans, of the batches that the gold
         table has processed in a state. Raises LogGapError if another tool has rewritten silver."""
-        ids = self._read.batch_ids(gold.n, GoldPayload.of(gold).inputs)
+        ids = silver_read(self.declared, gold)
         return {
             name: files_at(table, ids[name], lambda at: overlapping_files(at, EVENT_TIME, spans))
             for name, table in self._silver.items()

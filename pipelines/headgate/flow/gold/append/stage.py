@@ -56,7 +56,7 @@ class AppendStage:
         self._read = InputTables(silver, declared.sources, log)
         self.upstream: Sequence[Table] = (*silver.values(), *([log] if log else []))
         self.late, self.gold = table(LATE.path(declared.name)), table(GOLD.path(declared.name))
-        self._inputs = InputRows(spark, declared, self._read, self.late)
+        self._inputs = InputRows(spark, declared, silver, self.late)
         self._results = AppendResults(spark, declared, self._inputs)
         replay = AppendReplay(self._results, self._inputs, self.gold)
         late = StageTable(
